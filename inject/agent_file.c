@@ -1,4 +1,4 @@
-/* Finds the agent's file as a process sees it, and where it is mapped there. */
+/* Finds the agent's file, and its mapping in a process. */
 #include "image/image.h"
 #include "inject/attach.h"
 #include "inject/inside.h"
@@ -29,7 +29,6 @@ bool inject_is_raw(pid_t pid)
     return inject_raw_is_for(path);
 }
 
-/* The agent's file for such a process, by its path here. */
 int inject_find_agent(pid_t pid, char library[TARGET_PATH_MAX], struct sprof_error *error)
 {
     char full[TARGET_PATH_MAX];
@@ -64,8 +63,7 @@ bool inject_has_mapping(pid_t pid, const char *part)
     return has;
 }
 
-/* Whether Boehm's collector is there. It takes the data of all libraries that are loaded when it
- * begins, and one of its threads, which it does not stop, may be the borrowed one. */
+/* Boehm's reads the data of all libraries, in a thread that may be the borrowed one. */
 bool inject_has_collector(pid_t pid)
 {
     return inject_has_mapping(pid, "/libgc.so.");

@@ -1,5 +1,4 @@
-/* Puts the tracing agent into a running process, and takes it out again: a borrowed thread calls
- * the loader. */
+/* Puts the agent into a running process, and takes it out, by a borrowed thread. */
 #include "inject/attachment.h"
 #include "inject/inside.h"
 #include "inject/leaving.h"
@@ -17,9 +16,9 @@
 #include <unistd.h>
 
 enum {
-    LOAD_NOW = 2,      /* RTLD_NOW */
-    THREADS_MS = 5000, /* for all threads to stop, in several tries */
-    BETWEEN_MS = 250,  /* between two tries, in which they run */
+    LOAD_NOW = 2, /* RTLD_NOW */
+    THREADS_MS = 5000,
+    BETWEEN_MS = 250,
 };
 
 int inject_take_thread(struct inject_attachment *attachment, pid_t pid, bool any_place,
@@ -74,7 +73,7 @@ static int load_raw(struct inject_process *process, struct sprof_error *error)
                                (int)process->pid);
     result = inject_raw_register(attachment->entrance.raw, &attachment->borrowed,
                                  &attachment->mapped, attachment->asked, error);
-    if (result) /* the unwinder may have its tables, so it stays */
+    if (result) /* the unwinder may have its tables */
         attachment->mapped = (struct inject_raw_agent){0};
     return result;
 }
@@ -96,7 +95,6 @@ static int load(struct inject_process *process, struct sprof_error *error)
     return result;
 }
 
-/* The loader's handle of the agent; 0: none. */
 static uint64_t find_handle(struct inject_process *process, struct sprof_error *error)
 {
     const struct inject_code *code = process->attachment->entrance.code;
@@ -195,8 +193,7 @@ static void do_nothing(void *unused)
     (void)unused;
 }
 
-/* Waits until all threads can be stopped, before anything is changed: probes are placed in a stop,
- * and a thread that waits in the kernel may hinder that for long. */
+/* Probes need a stop, which a waiting thread may hinder for long. */
 static int wait_for_threads(pid_t pid, struct sprof_error *error)
 {
     const struct timespec pause = {.tv_nsec = BETWEEN_MS * 1000000};
@@ -258,7 +255,7 @@ int inject_make_memory(struct inject_process *process, struct sprof_error *error
 {
     const struct probe_request make = {.kind = PROBE_MAKE_MEMORY};
     const int64_t there = inject_request(process, &make, error);
-    if (there == -EIO && error->code) /* the agent was not reached */
+    if (there == -EIO && error->code)
         return error->code;
     if (there < 0 || there > INT_MAX)
         return sprof_error_set(error, SPROF_ELIMIT, (int)-there,

@@ -1,4 +1,4 @@
-/* inject, inside: the agent in a process, and the way to reach it. */
+/* Internal: the agent in a process. */
 #ifndef SPROF_INJECT_ATTACHMENT_H
 #define SPROF_INJECT_ATTACHMENT_H
 
@@ -8,27 +8,25 @@
 
 struct inject_attachment {
     struct inject_entrance entrance;
-    struct inject_raw_agent mapped; /* where no loader has loaded it */
+    struct inject_raw_agent mapped; /* without a loader */
     struct inject_borrowed borrowed;
-    int memory_fd;  /* /proc/PID/mem: leads nowhere after an execve */
-    uint64_t asked; /* address of sprof_probe_asked; 0: the agent is not in the process */
+    int memory_fd;  /* /proc/PID/mem, void after an execve */
+    uint64_t asked; /* address of sprof_probe_asked, or 0 */
     uint64_t handle;
     char library[TARGET_PATH_MAX];
 };
 
-/* Makes the process's attachment, opens the process, and reads its code for the ways in. Freed with
- * inject_attachment_free, also after an error. */
+/* Free with inject_attachment_free, even after an error. */
 int inject_attach(struct inject_process *process, struct sprof_error *error);
 
-/* Borrows a thread; `any_place`: wherever it is, to map, not to load. */
+/* `any_place`: it may map, but not load. */
 int inject_take_thread(struct inject_attachment *attachment, pid_t pid, bool any_place,
                        struct sprof_error *error);
 
-/* Has the borrowed thread get the agent's hello. */
 int inject_say_hello(struct inject_process *process, struct sprof_error *error);
 
-/* Copies the descriptor `there` of the process's new memory. Errors as of inject_make_memory;
- * SPROF_ENOTFOUND, without a message, where the process has ended. */
+/* Copies descriptor `there` of the process. Errors as of inject_make_memory; SPROF_ENOTFOUND,
+ * without a message: it has ended. */
 int inject_memory_copy(struct inject_process *process, int there, struct sprof_error *error);
 
 #endif

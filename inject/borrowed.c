@@ -1,6 +1,5 @@
-/* Borrows a thread of a running process by ptrace(2): has it call functions as if a signal had
- * come, and lets it go on as before. If sprof ends at any moment, the thread comes back by itself:
- * a call returns to rt_sigreturn, over a frame that holds everything that the thread had. */
+/* Borrows a thread by ptrace(2): it calls functions as if a signal had come. If sprof dies, a call
+ * returns to rt_sigreturn(2), whose frame restores the thread. */
 #include "inject/borrowed.h"
 #include "inject/inside.h"
 
@@ -16,11 +15,11 @@
 #include <unistd.h>
 
 enum {
-    STACK_ROOM = 96 << 10, /* for the loader, frames and signals */
+    STACK_ROOM = 96 << 10,
     SYSCALL_STOP = SIGTRAP | 0x80,
-    CHANGES_USER = 33, /* the signal by which glibc has all threads call setuid(2) and the like */
-    CALL_MS = 10000,   /* for a call to return: another thread may hold the loader's lock */
-    ABANDON_MS = 500,  /* for the thread to stop once more then */
+    CHANGES_USER = 33, /* glibc's signal for setuid(2) */
+    CALL_MS = 10000,   /* the loader may be locked */
+    ABANDON_MS = 500,
     PATIENCE_MS = 5000,
     BETWEEN_MS = 2,
     REASON_BYTES = 80,
@@ -40,7 +39,6 @@ static bool write_at(const struct inject_borrowed *borrowed, uint64_t address, c
     return pwrite(borrowed->memory_fd, from, size, (off_t)address) == (ssize_t)size;
 }
 
-/* Writes the vector registers, as a signal's frame holds them. */
 static bool write_vectors(const struct inject_borrowed *borrowed, uint64_t at)
 {
     uint8_t frame[ARCH_VECTORS_BYTES];
@@ -48,7 +46,6 @@ static bool write_vectors(const struct inject_borrowed *borrowed, uint64_t at)
     return size && write_at(borrowed, at, frame, size);
 }
 
-/* Writes the frame to which a function returns, as the kernel does for a signal's handler. */
 static bool write_return(const struct inject_borrowed *borrowed)
 {
     const struct inject_ways *ways = borrowed->ways;
@@ -61,7 +58,7 @@ static bool write_return(const struct inject_borrowed *borrowed)
     return write_at(borrowed, borrowed->return_at, words, sizeof words - sizeof *words);
 }
 
-/* A wait with a limit begins anew. */
+/* If the thread returns by this frame, a wait with a timeout begins anew. */
 static bool write_frame(const struct inject_borrowed *borrowed, uint64_t vectors)
 {
     const struct inject_stopped *thread = &borrowed->thread;
@@ -70,8 +67,7 @@ static bool write_frame(const struct inject_borrowed *borrowed, uint64_t vectors
     return write_return(borrowed) && write_at(borrowed, borrowed->frame, frame, sizeof frame);
 }
 
-/* Saves the thread's state, in a frame below the used part of its stack. False: it cannot be
- * borrowed. */
+/* Writes a frame below the used stack. False: that is impossible. */
 static bool save(struct inject_borrowed *borrowed)
 {
     if (!arch_vectors_read(borrowed->thread.tid, &borrowed->vectors) ||
@@ -93,7 +89,7 @@ static bool save(struct inject_borrowed *borrowed)
 
 /* == Choosing == */
 
-/* Whether there is room below the stack pointer, on the stack that the thread was made with. */
+/* Accepts only the stack that the thread was created with. */
 static bool has_room(const struct inject_borrowed *borrowed)
 {
     const uint64_t sp = arch_remote_sp(&borrowed->thread.registers),
@@ -114,7 +110,7 @@ static bool has_room(const struct inject_borrowed *borrowed)
     return has;
 }
 
-/* Threads that wait in calls which can be made again come first, those that run last. */
+/* 0: it waits in a call that can be repeated; 2: it runs. */
 static int rank_of(pid_t pid, pid_t tid)
 {
     static const long best[] = {SYS_read,     SYS_accept,     SYS_accept4,     SYS_select,
@@ -134,7 +130,7 @@ static int rank_of(pid_t pid, pid_t tid)
     return waits ? 1 : 2;
 }
 
-/* NULL: the thread is borrowed, and stands. */
+/* NULL: the thread is borrowed. */
 static const char *try(struct inject_borrowed *borrowed, pid_t tid,
                        const struct inject_entrance *entrance, struct sprof_error *error)
 {
@@ -164,19 +160,19 @@ static const char *try(struct inject_borrowed *borrowed, pid_t tid,
     }
     if (unfit) {
         inject_stop_release(&borrowed->thread, borrowed->pid);
-        borrowed->thread.tid = 0; /* it is another program's, and so is its stack */
+        borrowed->thread.tid = 0;
     }
     return unfit;
 }
 
-/* Whether the open memory is that of an earlier program. */
+/* True after an execve. */
 static bool has_other_memory(const struct inject_borrowed *borrowed)
 {
     char any;
     return pread(borrowed->memory_fd, &any, 1, 0) == 0;
 }
 
-/* `entrance` NULL: wherever it is. */
+/* `entrance` NULL: accepts any position. */
 static int take_any(struct inject_borrowed *borrowed, const struct inject_entrance *entrance,
                     char reason[REASON_BYTES], struct sprof_error *error)
 {
@@ -247,7 +243,6 @@ static struct arch_remote entry_of(const struct inject_borrowed *borrowed, uint6
     return registers;
 }
 
-/* Whether the thread is about to end the call by itself. */
 static bool has_returned(const struct inject_borrowed *borrowed)
 {
     struct arch_remote registers;
@@ -256,7 +251,7 @@ static bool has_returned(const struct inject_borrowed *borrowed)
            arch_remote_sp(&registers) == borrowed->frame;
 }
 
-/* Restores everything but its signal mask. */
+/* Restores all but the signal mask. */
 static void restore(struct inject_borrowed *borrowed)
 {
     struct arch_remote registers = borrowed->thread.registers;
@@ -265,8 +260,7 @@ static void restore(struct inject_borrowed *borrowed)
     arch_remote_write(borrowed->thread.tid, &registers);
 }
 
-/* Lets it go within the call, from which it comes back by itself. Where it does not stand, the
- * kernel lets it go: see inject_apart. */
+/* The thread returns by itself. */
 static void abandon(struct inject_borrowed *borrowed)
 {
     int status;
@@ -278,8 +272,7 @@ static void abandon(struct inject_borrowed *borrowed)
     borrowed->thread.tid = 0;
 }
 
-/* After a call that does not return: whether the thread has not made its first instruction, as in a
- * frozen cgroup. Then it stands, and nothing has happened. */
+/* True: it has run nothing, as in a frozen cgroup. */
 static bool has_not_begun(const struct inject_borrowed *borrowed, const struct arch_remote *entry)
 {
     struct arch_remote registers;
@@ -338,13 +331,13 @@ static int run(struct inject_borrowed *borrowed, const struct arch_remote *entry
             number = status;
             continue;
         }
-        /* other signals are blocked, so this is a fault, which must not reach the program */
+        /* a fault, as other signals are blocked */
         return sprof_error_set(error, SPROF_ESTATE, 0, "process %d: a call in it failed by %s",
                                (int)borrowed->pid, strsignal(status));
     }
 }
 
-/* In this order: a thread that comes back by itself takes the mask from its frame. */
+/* The registers come first: a thread that returns by itself takes its frame's mask. */
 static int go(struct inject_borrowed *borrowed, const struct arch_remote *registers,
               uint64_t blocked, struct sprof_error *error)
 {
@@ -357,7 +350,7 @@ static int go(struct inject_borrowed *borrowed, const struct arch_remote *regist
 static int call(struct inject_borrowed *borrowed, uint64_t function, uint64_t first,
                 uint64_t second, struct sprof_error *error)
 {
-    /* a thread that waits for all others to take that signal holds a lock that the loader needs */
+    /* a thread that waits until all take this signal holds a lock that the loader needs */
     const bool is_loader = function == borrowed->load || function == borrowed->unload;
     const uint64_t blocked = ~((uint64_t)is_loader << (CHANGES_USER - 1));
     struct arch_remote registers = entry_of(borrowed, function);
@@ -395,7 +388,7 @@ int inject_borrowed_system_call(struct inject_borrowed *borrowed, long number,
     if (ways->entry.at) {
         uint64_t words[INJECT_ENTRY_CODE_WORDS];
         inject_entry_code_call(words, (uint64_t)number, arguments, ways->entry.at);
-        /* it goes on with the return behind that */
+        /* the last word begins the return */
         const uint64_t at = borrowed->return_at - (INJECT_ENTRY_CODE_WORDS - 1) * sizeof *words;
         arch_remote_enter(&registers, ways->entry.at, at);
         if (!write_at(borrowed, at, words, sizeof words))
@@ -410,9 +403,7 @@ int inject_borrowed_system_call(struct inject_borrowed *borrowed, long number,
     return failed;
 }
 
-/* Leads it to a stop where the kernel decides what becomes of a call that was cut short. It makes
- * no instruction meanwhile. Returns the signal that it is about to take, or -1: it does not stand.
- */
+/* Lets the kernel decide on an interrupted call. Returns the next signal, or -1. */
 static int go_behind_call(struct inject_borrowed *borrowed)
 {
     const pid_t tid = borrowed->thread.tid;
@@ -427,8 +418,7 @@ static int go_behind_call(struct inject_borrowed *borrowed)
     return status >> 8 || status == SIGTRAP ? 0 : status;
 }
 
-/* A signal that came meanwhile ends a call that was cut short. Made again behind the signal's
- * handler, as after a death of sprof, the call would wait for another signal. */
+/* A new signal must end an interrupted call. Repeated, it would wait for another. */
 static int resume_call(struct inject_borrowed *borrowed)
 {
     struct arch_remote registers;
@@ -440,7 +430,7 @@ static int resume_call(struct inject_borrowed *borrowed)
     return number;
 }
 
-/* In this order: until its registers are its own again, it would take its mask from the frame. */
+/* The mask comes first: until the registers are restored, the thread takes its frame's mask. */
 void inject_borrowed_release(struct inject_borrowed *borrowed)
 {
     const uint64_t nothing = 0;
@@ -449,7 +439,7 @@ void inject_borrowed_release(struct inject_borrowed *borrowed)
         return;
     ptrace(PTRACE_SETSIGMASK, borrowed->thread.tid, (void *)8, &borrowed->signal_mask);
     restore(borrowed);
-    write_at(borrowed, borrowed->frame, &nothing, sizeof nothing); /* no thread comes back by it */
+    write_at(borrowed, borrowed->frame, &nothing, sizeof nothing);
     if (borrowed->thread.changed)
         number = resume_call(borrowed);
     if (number >= 0)

@@ -1,4 +1,4 @@
-/* A borrowed thread: a thread of a running process that calls functions for sprof. */
+/* A thread of a running process that makes calls for sprof. */
 #ifndef SPROF_INJECT_BORROWED_H
 #define SPROF_INJECT_BORROWED_H
 
@@ -8,52 +8,50 @@
 
 struct inject_borrowed {
     pid_t pid;
-    int memory_fd;                  /* /proc/PID/mem; borrowed */
-    uint64_t load, unload;          /* functions of libc; 0: it has no loader */
-    const struct inject_ways *ways; /* borrowed */
+    int memory_fd;                  /* /proc/PID/mem; not owned */
+    uint64_t load, unload;          /* dlopen, dlclose; or 0 */
+    const struct inject_ways *ways; /* not owned */
     struct inject_stopped thread;
-    struct arch_remote own; /* its registers when it was stopped, maybe within a call */
-    bool is_entering;       /* it stands before a system call, not behind one */
+    struct arch_remote own; /* registers when it stopped */
+    bool is_entering;       /* stopped before a system call, not behind it */
     uint64_t signal_mask;
     struct arch_vectors vectors;
-    uint64_t room;      /* on its stack, for arguments */
-    uint64_t frame;     /* for rt_sigreturn */
-    uint64_t return_at; /* below it: the return address of a called function */
-    int64_t result;     /* of its last system call */
+    uint64_t room;      /* address of arguments */
+    uint64_t frame;     /* address of rt_sigreturn's frame */
+    uint64_t return_at; /* address below it */
+    int64_t result;     /* of the last system call */
 };
 
 enum { INJECT_BORROWED_ROOM = 12 << 10 };
 
-/* The way into a process: its loader, or mapping. One of the two is NULL. */
+/* A loader (code), or mapping (raw); the other is NULL. */
 struct inject_entrance {
     struct inject_code *code;
     struct inject_raw *raw;
 };
 
-/* Stops a thread that can be borrowed, trying for five seconds. It goes on before the end of the
- * calling thread, which is one of inject_apart. With `any_place` it may hold locks: for functions
- * that need none. SPROF_ESTATE says why there is none. */
+/* Borrows a thread within five seconds, in a thread of inject_apart, which must release it.
+ * `any_place`: it may hold locks. SPROF_ESTATE: none can be borrowed. */
 int inject_borrowed_take(struct inject_borrowed *borrowed, pid_t pid, int memory_fd,
                          const struct inject_entrance *entrance, bool any_place,
                          struct sprof_error *error);
 
-/* Has the thread call a function: the first argument is the address of `data` (at most
- * INJECT_BORROWED_ROOM bytes) on its stack, the second an integer. Reads the data back. The thread
- * returns by itself where sprof ends meanwhile. SPROF_ENOTFOUND where the process has ended;
- * SPROF_ESTATE where the function does not return, and then the thread is let go. */
+/* Calls a function with the address of `data`, copied to the stack and back (at most
+ * INJECT_BORROWED_ROOM bytes), and an integer. If sprof dies, the thread returns by itself.
+ * SPROF_ENOTFOUND: the process has ended; SPROF_ESTATE: it faults, or does not return and is
+ * released. */
 int inject_borrowed_call(struct inject_borrowed *borrowed, uint64_t function, void *data,
                          size_t size, uint64_t second, struct sprof_error *error);
 
-/* The same for a function that takes an integer alone. */
+/* The same with an integer alone. */
 int inject_borrowed_call_plainly(struct inject_borrowed *borrowed, uint64_t function,
                                  uint64_t argument, struct sprof_error *error);
 
-/* Has the thread make a system call, under the same rules. *result: as the kernel returns it. */
+/* The same for a system call. */
 int inject_borrowed_system_call(struct inject_borrowed *borrowed, long number,
                                 const uint64_t arguments[6], int64_t *result,
                                 struct sprof_error *error);
 
-/* Lets the thread go on where it was. */
 void inject_borrowed_release(struct inject_borrowed *borrowed);
 
 #endif

@@ -1,4 +1,4 @@
-/* Restores the bytes that jumps to probes took the place of, while all threads stand still. */
+/* Restores the bytes under jumps to probes, while all threads stand still. */
 #include "inject/changes.h"
 
 #include <stdlib.h>
@@ -29,7 +29,7 @@ static bool write_there(int memory_fd, uint64_t address, const void *from, size_
     return pwrite(memory_fd, from, size, (off_t)address) == (ssize_t)size;
 }
 
-/* Other bytes than the jump, as of another library, are left alone. */
+/* Other bytes may be another library's. */
 static bool restore_one(int memory_fd, const struct inject_changed *changed)
 {
     uint8_t there[PLAN_JUMP_BYTES];
@@ -38,8 +38,7 @@ static bool restore_one(int memory_fd, const struct inject_changed *changed)
            write_there(memory_fd, changed->address, changed->original, sizeof there);
 }
 
-/* Sites in one page at once, because all threads wait. Those that go on in the next page are the
- * last. */
+/* One write for a page; sites across its end come last. */
 static bool restore_page(int memory_fd, const struct inject_changed *first, size_t count)
 {
     uint8_t page[PAGE];

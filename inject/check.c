@@ -1,4 +1,4 @@
-/* Checks whether a running process can be traced, and whether the agent can be put into it. */
+/* Checks whether a running process can be traced. */
 #include "inject/attach.h"
 #include "inject/inside.h"
 #include "inject/leaving.h"
@@ -12,7 +12,7 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { BEGIN_TRIES = 100 }; /* of ten milliseconds, for a new program to load its libraries */
+enum { BEGIN_TRIES = 100 }; /* ten milliseconds each */
 
 static int check_state(pid_t pid, struct sprof_error *error)
 {
@@ -54,7 +54,6 @@ const char *inject_obstacle(pid_t pid)
                : NULL;
 }
 
-/* A program that has just begun has no libraries yet. */
 static void wait_for_libraries(pid_t pid)
 {
     char path[64], line[512];
@@ -73,8 +72,7 @@ static void wait_for_libraries(pid_t pid)
     }
 }
 
-/* Takes out what a killed tracer has left. The caller holds the lock: else a keeper may be about to
- * do so. */
+/* The lock keeps a keeper from doing the same. */
 static int clean_up_before(pid_t pid, const struct sprof_log *log, struct sprof_error *error)
 {
     struct probe_owner owner;
@@ -84,7 +82,7 @@ static int clean_up_before(pid_t pid, const struct sprof_log *log, struct sprof_
     if (result)
         return result;
     if (!inject_owner_read(pid, &owner, NULL)) {
-        struct sprof_error ignored = {0}; /* then it is used again, and stays afterwards */
+        struct sprof_error ignored = {0}; /* used again, and stays */
         if (!inject_has_collector(pid))
             inject_clean_up_locked(pid, log, &ignored);
         return 0;
@@ -104,12 +102,12 @@ static int refuse_reader(pid_t pid, int errnum, struct sprof_error *error)
     return target_explain_reading(pid, errnum, "traced", command, error);
 }
 
-/* The lock comes first: its holder may have the process stand still. */
+/* Lock first: its holder may have stopped the process. */
 int inject_check(pid_t pid, int *lock_fd, const struct sprof_log *log, struct sprof_error *error)
 {
     char library[TARGET_PATH_MAX];
     int result = target_may_read(pid);
-    if (result == -ESRCH) { /* its first thread may end because another one executes a program */
+    if (result == -ESRCH) {
         inject_wait_for_leader(pid);
         result = target_may_read(pid);
     }

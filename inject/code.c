@@ -1,5 +1,4 @@
-/* Walks the stack of a stopped thread, and decides whether it can be borrowed to call the loader.
- */
+/* Decides by the stack of a stopped thread whether it may call the loader. */
 #include "inject/code.h"
 #include "arch/arch.h"
 #include "inject/program_file.h"
@@ -18,18 +17,16 @@ enum module_kind {
     MODULE_OTHER,
     MODULE_LIBC,
     MODULE_LOADER,
-    MODULE_UNWINDER,  /* takes the loader's lock while it looks for tables */
-    MODULE_ALLOCATOR, /* a library with a malloc of its own: its locks are unknown, also while it
-                         waits or calls others */
-    MODULE_PROGRAM_ALLOCATOR, /* a program with one, which does more than that */
+    MODULE_UNWINDER,  /* locks the loader */
+    MODULE_ALLOCATOR, /* its locks are unknown */
+    MODULE_PROGRAM_ALLOCATOR,
 };
 
 enum {
-    LEAF_BYTES = 4 << 10, /* of the largest function that is read */
-    NAMES = 100,          /* of a list below, at most */
+    LEAF_BYTES = 4 << 10,
+    NAMES = 100,
 };
 
-/* Functions of libc that are recognized by name. */
 enum named {
     WAITS,
     BRIEF,
@@ -40,13 +37,13 @@ enum named {
 struct inject_code {
     pid_t pid;
     struct inject_stacks *stacks;
-    SPROF_VEC(struct unwind_range) named[NAMED]; /* their address ranges, by kind */
+    SPROF_VEC(struct unwind_range) named[NAMED];
     uint64_t dlopen, dlclose;
     struct inject_ways ways;
     char executable[TARGET_PATH_MAX];
 };
 
-/* Functions in which threads sleep, or signals reach them, without a lock that the loader needs. */
+/* Threads wait here without a lock that the loader needs. */
 static const char *const waits[] = {"read",
                                     "readv",
                                     "recv",
@@ -105,7 +102,7 @@ static const char *const waits[] = {"read",
                                     "pthread_sigmask",
                                     NULL};
 
-/* Functions that do little but call the kernel, and hold no such lock. */
+/* They do little but call the kernel. */
 static const char *const brief[] = {
     "open",     "open64",   "openat",    "openat64",        "creat",
     "close",    "pread",    "pread64",   "preadv",          "pwrite",
@@ -114,7 +111,7 @@ static const char *const brief[] = {
     "getcwd",   "readdir",  "readdir64", "clock_gettime",   "gettimeofday",
     "time",     NULL};
 
-/* Functions that a thread must not enter again while it is in them. */
+/* A thread in one of these must not enter one again. */
 static const char *const locked[] = {
     "malloc",         "calloc",          "realloc", "free",        "memalign", "aligned_alloc",
     "posix_memalign", "valloc",          "pvalloc", "malloc_trim", "mallopt",  "malloc_info",
@@ -163,7 +160,7 @@ static int add_functions(struct inject_code *code, struct image *image, uint64_t
     return 0;
 }
 
-/* Some functions jump to another one to wait, and are not on the stack then: pthread_join does. */
+/* pthread_join jumps to where it waits, and is not on the stack. */
 static int add_tails(struct inject_code *code, struct image *image,
                      const struct inject_stacks_module *module)
 {
@@ -192,7 +189,7 @@ static int add_tails(struct inject_code *code, struct image *image,
     return 0;
 }
 
-/* In libc before 2.34 other files hold such functions, under names of its own. */
+/* Before 2.34 libc has these only under names of its own. */
 static void find_loading(struct inject_code *code, struct image *image, uint64_t bias)
 {
     static const char *const names[] = {"dlopen", "dlclose", "__libc_dlopen_mode", "__libc_dlclose",
@@ -206,7 +203,6 @@ static void find_loading(struct inject_code *code, struct image *image, uint64_t
         }
 }
 
-/* mov $15, %rax; syscall. */
 static void find_signal_return(struct inject_code *code, struct image *image, uint64_t bias)
 {
     static const uint8_t shape[] = {0x48, 0xc7, 0xc0, 0x0f, 0, 0, 0, 0x0f, 0x05};
@@ -302,7 +298,6 @@ static bool is_named(const struct inject_code *code, enum named kind, uint64_t a
     return false;
 }
 
-/* How many frames the start of the program or thread has: libc's, and the program's _start. */
 static size_t count_startup(struct inject_code *code, const struct unwind_stack *stack)
 {
     enum { LIBC_FRAMES = 2 };
@@ -320,8 +315,7 @@ static size_t count_startup(struct inject_code *code, const struct unwind_stack 
     return of_libc ? count : 0;
 }
 
-/* Whether a function of libc calls no other, by its code. Then it waits for no lock and holds none
- * of libc's. A thread on its way to another stack is not in such a function. */
+/* A libc function that calls nothing holds no lock, unless it switches stacks. */
 static bool is_leaf(struct inject_code *code, uint64_t address)
 {
     const struct inject_stacks_module *module = inject_stacks_module(code->stacks, address);
@@ -352,8 +346,7 @@ static bool is_leaf(struct inject_code *code, uint64_t address)
     return true;
 }
 
-/* Checks frames from `from` to `to`, of the program or a signal handler. Of libc's, the innermost
- * must be a wait; the outermost ones, of the last `startup`, are the start of program or thread. */
+/* Of libc's frames, the innermost must be a wait; others may be among the last `startup`. */
 static const char *unfit_between(struct inject_code *code, const struct unwind_stack *stack,
                                  size_t from, size_t to, size_t startup)
 {
@@ -390,8 +383,7 @@ static const char *unfit_between(struct inject_code *code, const struct unwind_s
                : "works in libc";
 }
 
-/* Whether the frame to which a signal handler returns is on the interrupted stack, by the kernel's
- * frame. *at: where the search begins; behind the frame afterwards. */
+/* Reads the kernel's frame. *at: where the search starts, then the frame's end. */
 static bool is_same_stack(const struct unwind_memory *memory, const struct unwind_frame *trampoline,
                           size_t *at)
 {
@@ -420,7 +412,7 @@ const char *inject_code_unfit(struct inject_code *code, const struct arch_remote
     const char *doubt = inject_stacks_doubt(&stack);
     if (doubt)
         return doubt;
-    /* what a signal interrupted must be as fit as its handler */
+    /* interrupted code must be as fit as the handler */
     for (size_t i = 1; i < stack.count; i++) {
         if (stack.frames[i].found_by != MODEL_BY_SIGNAL)
             continue;

@@ -1,5 +1,4 @@
-/* Takes probes out of a running process: restores code and return addresses, and unmaps what was
- * mapped. */
+/* Restores code and return addresses of a running process, and unmaps what sprof mapped. */
 #include "inject/inside.h"
 #include "inject/leaving.h"
 #include "inject/sharers.h"
@@ -17,23 +16,22 @@
 #include <unistd.h>
 
 enum {
-    BETWEEN_MS = 5, /* between two stops at first */
+    BETWEEN_MS = 5,
     BETWEEN_MAX_MS = 50,
-    LATE_MS = 250,   /* where a thread did not stop, because the others stood still meanwhile */
-    UNMAP_MS = 2000, /* for the borrowed thread to finish */
-    ERRAND_ROOM = 16 << 10, /* below a borrowed thread's stack pointer */
-    SIGNAL_ROOM = 10 << 10, /* of that, for signals below its calls */
-    PAGE_CALLS = 256,       /* of its calls that give pages back: one for most libraries */
+    LATE_MS = 250, /* after a failed stop */
+    UNMAP_MS = 2000,
+    ERRAND_ROOM = 16 << 10, /* on a borrowed thread's stack */
+    SIGNAL_ROOM = 10 << 10,
+    PAGE_CALLS = 256, /* most libraries need one */
 };
 
-/* For all threads to be outside of thunks in a stop. On a busy machine, where a stop takes long,
- * for as many stops as fit in half of that time elsewhere. */
+/* Limits for all threads to leave the thunks: of time, or LOOKS slow stops. */
 static const uint64_t patience_ns = UINT64_C(4000000000), most_patience_ns = UINT64_C(30000000000);
 enum { LOOKS = 40 };
 
 /* == Frames in flight == */
 
-/* A call with a record has a thunk in its slot; writes the caller's address there. */
+/* Restores a return address if the slot still holds a thunk. */
 static bool give_back(const struct inject_leaving *leaving, const uint8_t *record, uint64_t address)
 {
     const struct inject_process *process = leaving->process;
@@ -61,10 +59,9 @@ static bool give_back_page(const struct inject_leaving *leaving, uint64_t addres
     return true;
 }
 
-enum { PAGES = 512, PAGES_OF_RECORDS = 8 }; /* at a time; behind a page of slots */
+enum { PAGES = 512, PAGES_OF_RECORDS = 8 }; /* at once; per page of slots */
 
-/* Reads the entries of pages in /proc/PID/pagemap: the two highest bits say that a page is present
- * or swapped. Returns how many there are. */
+/* Returns the number of entries. Bits 62 and 63: the page is swapped, or present. */
 static size_t read_entries(const struct inject_leaving *leaving, uint64_t address, size_t count,
                            uint64_t entries[PAGES])
 {
@@ -78,7 +75,6 @@ static bool exists(uint64_t entry)
     return entry >> 62 != 0;
 }
 
-/* For the records of `count` pages of slots, at most PAGES / PAGES_OF_RECORDS. */
 static bool give_back_records(const struct inject_leaving *leaving, uint64_t slots, size_t count)
 {
     uint64_t entries[PAGES];
@@ -93,8 +89,6 @@ static bool give_back_records(const struct inject_leaving *leaving, uint64_t slo
     return got == count * PAGES_OF_RECORDS;
 }
 
-/* Records follow from slots, and only pages in use exist. Where there is no page of slots, there is
- * nothing to restore. */
 static bool give_back_span(const struct inject_leaving *leaving, const struct inject_span *span)
 {
     enum { PIECE = PAGES / PAGES_OF_RECORDS };
@@ -120,7 +114,7 @@ static bool give_back_span(const struct inject_leaving *leaving, const struct in
 
 /* == Code == */
 
-/* Whether the process still has the agent: not after an execve. */
+/* False after an execve. */
 static bool has_agent(const struct inject_leaving *leaving)
 {
     const uint64_t code = leaving->process->hello.errand;
@@ -147,8 +141,7 @@ static void add_registers(struct inject_errand *errand, const struct arch_remote
     errand->count += INJECT_END_WORDS;
 }
 
-/* Whether a thread of the process stands on the stack that it was made with: the main thread's, or
- * one with a control block on top. Stacks of signals and coroutines may be small. */
+/* Accepts only the stack that the thread was created with; others may be small. */
 static bool has_room(const struct inject_leaving *leaving, const struct inject_stopped *thread)
 {
     const uint64_t stack = arch_remote_sp(&thread->registers),
@@ -167,9 +160,7 @@ static bool has_room(const struct inject_leaving *leaving, const struct inject_s
     return false;
 }
 
-/* Finds a thread to borrow that is not about to take the signal of a fault: its handler would find
- * the fault elsewhere. A program that faults all the time stops nowhere else; it faults once more
- * afterwards. */
+/* A pending fault's handler would find a wrong address. Dropped, the fault comes again. */
 static struct inject_stopped *find_borrowed(struct inject_leaving *leaving)
 {
     for (size_t i = 0; i < leaving->stop.threads.count; i++) {
@@ -180,7 +171,7 @@ static struct inject_stopped *find_borrowed(struct inject_leaving *leaving)
     return NULL;
 }
 
-/* Sends a thread to make the calls. It goes when all go on, and comes back by itself. */
+/* The thread returns by itself. */
 static bool send_errand(struct inject_leaving *leaving)
 {
     struct inject_stopped *borrowed = find_borrowed(leaving);
@@ -201,7 +192,7 @@ static bool send_errand(struct inject_leaving *leaving)
     return true;
 }
 
-/* Whether a page is the process's own, not its file's. */
+/* Bit 61: a page of the file. */
 static bool is_own_page(uint64_t entry)
 {
     return exists(entry) && !(entry >> 61 & 1);
@@ -216,12 +207,11 @@ static bool is_page_of_file(const struct inject_leaving *leaving, int fd, uint64
            !memcmp(ours, theirs, INJECT_PAGE);
 }
 
-/* Adds calls that give back pages which were written to and equal the file again. Pages that
- * differ, for whatever reason, stay the process's own. */
+/* Gives back written pages that equal the file again. */
 static void add_pages(const struct inject_leaving *leaving, const struct inject_text_pages *text,
                       struct inject_errand *errand)
 {
-    uint64_t entries[PAGES], from = 0, to = 0; /* the range of pages to be given back */
+    uint64_t entries[PAGES], from = 0, to = 0;
     struct image *image;
     if (inject_text_open(leaving, text, &image, NULL))
         return;
@@ -280,17 +270,15 @@ static void add_unmapping(struct inject_leaving *leaving)
     if (process->shared_at)
         add_call(errand, SYS_munmap, process->shared_at, process->shared_bytes, 0);
     add_call(errand, SYS_munmap, process->hello.alive, INJECT_PAGE, 0);
-    if (process->hello.window_error) /* memory there is the program's */
+    if (process->hello.window_error) /* the program's memory */
         return;
-    /* Where the program has called mlockall, Linux counts 0 of these 2^32 pages as locked, but
-     * would subtract all. So it is to subtract 0. */
+    /* After mlockall(2) Linux counts 0 of these 2^32 pages as locked, but would subtract all. */
     add_call(errand, SYS_munlock, PROBE_RECORDS, PROBE_RECORDS_BYTES, 0);
     add_call(errand, SYS_munmap, PROBE_RECORDS, PROBE_RECORDS_BYTES, 0);
 }
 
 /* == Leaving == */
 
-/* Restores the return addresses of open calls. */
 static bool give_all_back(const struct inject_leaving *leaving)
 {
     for (size_t i = 0; i < leaving->writable.count; i++)
@@ -305,11 +293,10 @@ static void pause_ms(long milliseconds)
     nanosleep(&time, NULL);
 }
 
-/* An action in a stop. */
 struct stopped_act {
     struct inject_leaving *leaving;
     bool (*act)(struct inject_leaving *leaving);
-    bool is_known, is_done; /* is_known: the process still has the agent; is_done: by `act` */
+    bool is_known, is_done; /* the agent is there; result of `act` */
 };
 
 static void act_stopped(void *context)
@@ -319,7 +306,7 @@ static void act_stopped(void *context)
     stopped->is_done = stopped->is_known && stopped->act(stopped->leaving);
 }
 
-/* Stops all threads, acts, and lets them go on, as often as needed. */
+/* Calls `act` in stops until it returns true. */
 static int while_stopped(struct inject_leaving *leaving, bool (*act)(struct inject_leaving *))
 {
     const uint64_t first_ns = sprof_clock_monotonic_ns();
@@ -365,7 +352,7 @@ static bool take_code_back(struct inject_leaving *leaving)
            inject_changes_restore(&leaving->changes, leaving->memory_fd);
 }
 
-/* Resets the data of threads, because an agent that stays loaded must find them as new ones. */
+/* An agent that stays must find all threads new. */
 static void forget_threads(const struct inject_leaving *leaving)
 {
     static const uint8_t nothing[1024];
@@ -397,24 +384,22 @@ static bool give_memory_back(struct inject_leaving *leaving)
     leaving->is_filtered = inject_is_filtered(leaving->process->pid);
     if (leaving->is_filtered)
         return true;
-    /* no thread is in the agent's code, so it is complete */
+    /* no thread in the agent can still map memory */
     leaving->errand.count = leaving->sharing_words;
     add_unmapping(leaving);
-    if (!has_any_room(leaving)) { /* then pages stay its own */
+    if (!has_any_room(leaving)) { /* pages stay private */
         leaving->errand.count = 0;
         add_unmapping(leaving);
     }
     return send_errand(leaving);
 }
 
-/* Whether the borrowed thread, too, has left the agent's code. */
 static bool has_left(struct inject_leaving *leaving)
 {
     return !inject_leaving_is_anybody_inside(leaving) && inject_leaving_is_drained(leaving);
 }
 
-/* Whether the last call of the borrowed thread is done. Elsewhere the program may have mapped
- * memory by then. */
+/* True: the last call is done. Other addresses may be the program's again. */
 static bool is_unmapped(const struct inject_process *process)
 {
     const uint64_t last = process->hello.window_error ? process->hello.alive : PROBE_RECORDS;
@@ -430,8 +415,7 @@ static bool is_unmapped(const struct inject_process *process)
     return !found;
 }
 
-/* Notes that the process is not traced any more, and that the next tracer has nothing to clean up.
- */
+/* The next tracer has nothing to clean up. */
 static void leave_memory(const struct inject_leaving *leaving)
 {
     const struct inject_process *process = leaving->process;
@@ -449,14 +433,14 @@ int inject_leave(struct inject_leaving *leaving)
 {
     struct inject_process *process = leaving->process;
     inject_changes_sort(&leaving->changes);
-    /* such processes may not be noted, or not known here */
+    /* the agent may not have noted them */
     leaving->stop.has_sharers = !process->shared || inject_has_sharer(process->pid);
     if (process->shared)
         leaving->stop.notes_sharers = &process->shared->has_sharers;
     int result = while_stopped(leaving, take_code_back);
     if (result)
         return result;
-    /* From here on no thread enters a thunk, so code can be compared while the process runs. */
+    /* no thread enters a thunk from here on */
     add_sharing(leaving, &leaving->errand);
     leaving->sharing_words = leaving->errand.count;
     struct sprof_error stays = {0};

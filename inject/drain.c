@@ -1,18 +1,18 @@
-/* Decides whether the threads of a stopped process still need what was put into it. */
+/* Checks whether threads of a stopped process still need what sprof put into it. */
 #include "inject/leaving.h"
 
 #include <string.h>
 #include <unistd.h>
 
 enum {
-    SCAN_WORDS = 4096, /* of a stack at a time */
+    SCAN_WORDS = 4096,
     SCAN_BYTES = 16 << 20,
-    STACKS = 4,       /* of handlers within handlers */
-    OVERLAP = 3,      /* words that are checked together, less one */
-    USER_CODE = 0x33, /* the selector of 64-bit code */
+    STACKS = 4,
+    OVERLAP = 3,      /* words checked together, less one */
+    USER_CODE = 0x33, /* of 64-bit code */
 };
 
-/* Threads leave thunks, copies and agent by running, in milliseconds. */
+/* Threads leave by running, in milliseconds. */
 bool inject_leaving_is_anybody_inside(const struct inject_leaving *leaving)
 {
     for (size_t i = 0; i < leaving->stop.threads.count; i++)
@@ -22,8 +22,7 @@ bool inject_leaving_is_anybody_inside(const struct inject_leaving *leaving)
     return false;
 }
 
-/* Whether a signal handler will return into memory of sprof's: the kernel's frame has flags and the
- * code selector behind the instruction pointer. */
+/* In a signal's frame, flags and code selector follow the instruction pointer. */
 static bool holds_frame(const struct inject_leaving *leaving, const uint64_t *words, size_t count)
 {
     for (size_t i = 0; i + 2 < count; i++)
@@ -45,8 +44,7 @@ static uint64_t end_of_stack(const struct inject_leaving *leaving, uint64_t addr
     return 0;
 }
 
-/* The interrupted stack, from the frame of a signal that came on another one. 0: there is no such
- * frame. */
+/* Finds the interrupted stack in the frame of a signal that came on another one; 0: none. */
 static uint64_t find_other_stack(const struct inject_leaving *leaving, const uint64_t *words,
                                  size_t count, uint64_t begin, uint64_t end)
 {
@@ -57,8 +55,7 @@ static uint64_t find_other_stack(const struct inject_leaving *leaving, const uin
     return 0;
 }
 
-/* Calls `found` for the words of a thread's stack, and of interrupted ones, in pieces that overlap
- * by three words, with the address of the first. Ends when that returns true, and returns that. */
+/* Calls `found` for overlapping pieces of a thread's stacks until it returns true. */
 static bool each_piece(struct inject_leaving *leaving, const struct inject_stopped *thread,
                        piece_found *found)
 {
@@ -100,11 +97,9 @@ bool inject_leaving_is_drained(struct inject_leaving *leaving)
 
 /* == Unwinding that is under way == */
 
-/* An unwinder, as for an exception, holds copies of return addresses into thunks. It reads the slot
- * of such an address, and its record, once more: neither may change until then. libgcc's holds only
- * the record's address when it is about to enter a handler of a function that called through a
- * thunk. A copy may also be left over, where a thread sleeps, or works in a function that leaves
- * some of its stack unused. */
+/* An unwinder copies return addresses into thunks, and later reads their slots and records: these
+ * must stay until then. libgcc's may hold only a record's address. A copy may also be old, in
+ * unused stack or of a sleeping thread. */
 enum { LEFT_OVER_NS = 200000000 };
 
 static bool is_thunk_return(const struct inject_leaving *leaving, uint64_t word)
@@ -120,8 +115,7 @@ static bool is_record(uint64_t word)
     return offset < PROBE_RECORDS_BYTES && offset % PROBE_RECORD_BYTES == 0;
 }
 
-/* Whether an address is in the agent's data of a thread, which may be on top of its stack and holds
- * addresses of records. */
+/* The agent's thread data may be on the stack, and holds addresses of records. */
 static bool is_of_agent(const struct inject_leaving *leaving, const struct inject_stopped *thread,
                         uint64_t address)
 {
@@ -131,7 +125,7 @@ static bool is_of_agent(const struct inject_leaving *leaving, const struct injec
                hello->thread_bytes;
 }
 
-/* Whether an open call has its return address there. */
+/* True: the slot of an open call. */
 static bool is_slot(const struct inject_leaving *leaving, uint64_t address)
 {
     uint8_t record[PROBE_RECORD_BYTES];
@@ -167,8 +161,7 @@ static bool leads_to_unwinder(struct inject_leaving *leaving, const struct injec
     return inject_leaving_is_unwinder(leaving, words, count);
 }
 
-/* Whether the thread is in an unwinder, or a word on its stack leads to one. A program that
- * registers tables for its threads has no unwinder in a file of its own. */
+/* A program with a thread table has no separate file with an unwinder. */
 static bool may_unwind(struct inject_leaving *leaving, const struct inject_stopped *thread)
 {
     const uint64_t ip = arch_remote_pc(&thread->registers);
@@ -194,7 +187,7 @@ static bool hold_copies(struct inject_leaving *leaving, const struct inject_stop
     return false;
 }
 
-/* A copy in a register is in use now. */
+/* A copy in a register is in use. */
 static bool is_in_register(const struct inject_leaving *leaving, const struct arch_remote *remote)
 {
     uint64_t values[ARCH_REGISTERS];
@@ -205,8 +198,7 @@ static bool is_in_register(const struct inject_leaving *leaving, const struct ar
     return false;
 }
 
-/* Whether a copy has been there for long, and nothing on the thread's stack leads to an unwinder.
- */
+/* True: it is old, and the stack leads to no unwinder. */
 static bool is_left_over(struct inject_leaving *leaving, const struct inject_stack_copy *held)
 {
     for (size_t i = 0; i < leaving->stop.threads.count; i++) {

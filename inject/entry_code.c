@@ -12,7 +12,6 @@ struct search {
     bool found;
 };
 
-/* Reads the file's bytes at the entry point, from its mapping. */
 static int look_into(void *context, const struct model_mmap *mapping)
 {
     struct search *search = context;

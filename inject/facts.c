@@ -1,4 +1,4 @@
-/* Facts of a process from /proc/PID/status: what it is allowed, and what it locks. */
+/* Reads rights and locks of a process in /proc/PID/status. */
 #include "inject/attach.h"
 #include "inject/inside.h"
 
@@ -8,7 +8,7 @@
 
 void inject_read_status(pid_t pid, const char *name, char *value, size_t size)
 {
-    char path[64], line[4096]; /* of many groups */
+    char path[64], line[4096];
     snprintf(path, sizeof path, "/proc/%d/status", (int)pid);
     FILE *file = fopen(path, "re");
     *value = '\0';
@@ -37,7 +37,6 @@ enum inject_seccomp inject_seccomp_of(pid_t pid, pid_t tid)
     return (enum inject_seccomp)mode;
 }
 
-/* Whether one of its threads is in a mode of that range. */
 static bool has_seccomp(pid_t pid, enum inject_seccomp from, enum inject_seccomp to)
 {
     struct sprof_id_list threads = {0};

@@ -1,7 +1,6 @@
-/* Holds a command where its main begins. Start code hands the address of main to the C library.
- * While the program stands still behind its execve, that address is replaced by one of a few
- * instructions behind the end of the code, which read from a descriptor and jump to main. There is
- * no breakpoint and no signal, so the program can be left alone at any moment. */
+/* Holds a command where its main begins: instead of main, start code passes on the address of code
+ * that reads from a descriptor and jumps to main. There is no breakpoint and no signal, so sprof
+ * may end at any moment. */
 #include "inject/hold.h"
 #include "image/image.h"
 #include "inject/process.h"
@@ -26,11 +25,11 @@
 enum {
     PAGE = 4096,
     HEADERS_MAX = 64,
-    START_STEPS = 40,     /* instructions of start code that are followed */
-    START_BYTES = 1024,   /* that are searched for main's address */
-    COMMAND_FD = 1016,    /* a large number, so that the command's own descriptors keep theirs */
-    FIRST_PAUSE_US = 100, /* between two looks */
-    LAST_PAUSE_US = 5000, /* at a program that takes long to come to main */
+    START_STEPS = 40,
+    START_BYTES = 1024,
+    COMMAND_FD = 1016, /* above the command's own */
+    FIRST_PAUSE_US = 100,
+    LAST_PAUSE_US = 5000,
 };
 
 /* == The descriptor == */
@@ -79,7 +78,7 @@ int inject_hold_seize(struct inject_hold *hold, pid_t pid, struct sprof_error *e
                : 0;
 }
 
-/* Lets it take signals that stop it before the execve. True: it has executed the command. */
+/* True: it is executed. */
 static bool has_executed(struct inject_hold *hold, long limit_ms, bool *is_gone)
 {
     int status = 0;
@@ -88,7 +87,7 @@ static bool has_executed(struct inject_hold *hold, long limit_ms, bool *is_gone)
     *is_gone = waited == INJECT_WAITED_GONE;
     if (waited != INJECT_WAITED_STOPPED || event == PTRACE_EVENT_EXEC)
         return waited == INJECT_WAITED_STOPPED;
-    if (event == PTRACE_EVENT_STOP && number != SIGTRAP) /* stopped, as by Ctrl-Z */
+    if (event == PTRACE_EVENT_STOP && number != SIGTRAP) /* as by Ctrl-Z */
         ptrace(PTRACE_LISTEN, hold->pid, NULL, NULL);
     else
         ptrace(PTRACE_CONT, hold->pid, NULL, (void *)(intptr_t)(event ? 0 : number));
@@ -103,13 +102,12 @@ void inject_hold_pass_signals(void *context)
 
 /* == Where main is == */
 
-/* A program by its file's headers, executed or not. */
 struct program {
-    pid_t pid; /* its process; 0: the file alone */
-    int fd;    /* of the file, open; -1: closed */
+    pid_t pid;
+    int fd;
     uint64_t bias, entry;
-    Elf64_Phdr text; /* the segment of the entry point */
-    uint64_t main;   /* by its symbols; 0: they do not have it */
+    Elf64_Phdr text; /* with the entry point */
+    uint64_t main;   /* 0: no symbol */
 };
 
 static uint64_t symbol_of_main(const char *path)
@@ -125,7 +123,7 @@ static uint64_t symbol_of_main(const char *path)
     return symbol.vaddr;
 }
 
-/* `pid` 0: of the file alone, which stays open on success. */
+/* `pid` 0: only the file, which stays open. */
 static bool read_program(struct program *program, pid_t pid, const char *path)
 {
     Elf64_Ehdr elf;
@@ -153,7 +151,6 @@ static bool read_program(struct program *program, pid_t pid, const char *path)
     return true;
 }
 
-/* Reads code from memory, or as it will be before anything has run. Returns the number of bytes. */
 static size_t read_code(const struct program *program, uint64_t at, uint8_t *code, size_t size)
 {
     const uint64_t offset = at - program->text.p_vaddr;
@@ -167,10 +164,10 @@ static size_t read_code(const struct program *program, uint64_t at, uint8_t *cod
     return got > 0 ? (size_t)got : 0;
 }
 
-/* An instruction by which start code hands over a function's address. */
+/* An instruction that passes a function's address. */
 struct handing {
-    uint64_t operand; /* address of its last four bytes */
-    bool is_relative; /* relative to their end */
+    uint64_t operand; /* of its last four bytes */
+    bool is_relative; /* to their end */
     uint64_t function;
 };
 
@@ -185,8 +182,8 @@ static bool read_handing(const struct program *program, const uint8_t *code, siz
     return vaddr - program->text.p_vaddr < program->text.p_filesz;
 }
 
-/* Finds what is handed over before the first call with such an address. glibc's start code calls
- * the library; musl's calls another function, which is followed. */
+/* Finds the function that start code passes. glibc's calls the library; musl's calls another
+ * function first. */
 static bool follow_start(const struct program *program, struct handing *handing)
 {
     uint64_t at = program->entry;
@@ -214,8 +211,8 @@ static bool follow_start(const struct program *program, struct handing *handing)
     return false;
 }
 
-/* Start code that relocates the program has loops. Finds the one place that hands over main, by its
- * symbol. */
+/* Start code that relocates the program has loops: searches for the instruction that passes main.
+ */
 static bool search_start(const struct program *program, struct handing *handing)
 {
     uint8_t code[START_BYTES];
@@ -241,8 +238,7 @@ static bool find_handing(const struct program *program, struct handing *handing)
 
 /* == The wait == */
 
-/* The rest of the last page behind the program's code, which is this process's alone when it is
- * written. 0: there is no room. */
+/* Finds room behind the code, in its last page, which a write makes private. 0: none. */
 static uint64_t find_room(const struct program *program)
 {
     const Elf64_Phdr *text = &program->text;
@@ -253,7 +249,7 @@ static uint64_t find_room(const struct program *program)
                : 0;
 }
 
-/* In this order: should sprof end, the address in start code is always whole. */
+/* The code comes first: start code stays valid if sprof dies. */
 static bool write_wait(struct inject_hold *hold, const struct handing *handing, int memory_fd)
 {
     uint8_t code[ARCH_WAIT_BYTES];
@@ -277,7 +273,6 @@ static bool is_in_one_page(uint64_t operand)
     return operand / PAGE == (operand + sizeof(int32_t) - 1) / PAGE;
 }
 
-/* Whether there is room for the waiting code, within reach of start code. */
 static bool has_room(const struct program *program, const struct handing *handing)
 {
     const uint64_t room = find_room(program);
@@ -289,7 +284,7 @@ const char *inject_hold_obstacle(const char *path)
     struct program program;
     struct handing handing;
     const char *obstacle = NULL;
-    if (!read_program(&program, 0, path)) /* a script, say */
+    if (!read_program(&program, 0, path))
         return NULL;
     if (!find_handing(&program, &handing))
         obstacle = "has start code that does not show where its main is";
@@ -329,8 +324,7 @@ static int wait_for_exec(struct inject_hold *hold, const char *name, struct spro
 
 /* == Until it waits == */
 
-/* Whether its first thread waits in that system call: by its number, first argument and instruction
- * pointer. */
+/* Compares system call, descriptor and instruction pointer. */
 static bool waits(const struct inject_hold *hold)
 {
     char path[64], line[256];
@@ -346,7 +340,7 @@ static bool waits(const struct inject_hold *hold)
            number == SYS_read && (int)fd == hold->command_fd && pc - hold->code < ARCH_WAIT_BYTES;
 }
 
-/* A process that is about to end loses its memory first. */
+/* False: the process is ending. */
 static bool runs_something(pid_t pid)
 {
     char path[64], any[1];
@@ -354,7 +348,7 @@ static bool runs_something(pid_t pid)
     return readlink(path, any, sizeof any) > 0;
 }
 
-/* Why it will not come; NULL: it may yet. */
+/* NULL: it may still come. */
 static const char *cannot_come(const struct inject_hold *hold, int memory_fd)
 {
     struct pollfd end = {.fd = hold->fd};

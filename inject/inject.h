@@ -1,6 +1,5 @@
-/* inject: puts the agent into a process, reaches it there, and takes it out again, also after the
- * tracer was killed. It works on a process and the agent's protocol (agent/probe.h); it has no
- * session and no recording. */
+/* Puts the agent into a process, reaches it there (agent/probe.h), and takes it out, even after the
+ * tracer was killed. */
 #ifndef SPROF_INJECT_INJECT_H
 #define SPROF_INJECT_INJECT_H
 

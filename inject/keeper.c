@@ -1,5 +1,5 @@
-/* The keeper: a small process forked by the tracer. The end of their socket shows that the tracer
- * is dead, whatever killed it. Then the keeper does what the tracer would have done at its end. */
+/* Runs the keeper: when its socket to the tracer ends, the tracer is dead, and the keeper cleans
+ * up. */
 #include "inject/keeper.h"
 #include "base/command.h"
 #include "base/compat.h"
@@ -19,38 +19,37 @@
 #include <unistd.h>
 
 enum {
-    TRIES = 20, /* to take probes out; each may take some seconds */
+    TRIES = 20,
     BETWEEN_MS = 500,
-    RENEW_MS = 500, /* between two renewals of leases */
+    RENEW_MS = 500,
 };
 
 enum message_kind {
-    MESSAGE_WATCH, /* comes with the process's lock */
-    MESSAGE_SHARE, /* comes with the shared memory */
+    MESSAGE_WATCH,
+    MESSAGE_SHARE,
     MESSAGE_FORGET,
     MESSAGE_FILE,
 };
 
 struct message {
-    uint32_t kind; /* enum message_kind */
+    uint32_t kind;
     int32_t pid;
     uint32_t is_running;
     char file[INJECT_KEEPER_FILE_MAX];
 };
 
-/* A process with probes. */
 struct watched {
     pid_t pid;
-    uint64_t start;              /* so that another process of the same number is left alone */
-    bool is_running;             /* the agent comes into it while it runs */
-    int lock_fd, memory_fd;      /* -1: none */
-    struct probe_shared *shared; /* the part with the lease; NULL: not mapped */
+    uint64_t start; /* as pids are reused */
+    bool is_running;
+    int lock_fd, memory_fd;
+    struct probe_shared *shared; /* first page */
 };
 
 struct watch {
     struct inject_tracer tracer;
     SPROF_VEC(struct watched) processes;
-    char file[INJECT_KEEPER_FILE_MAX]; /* empty: none */
+    char file[INJECT_KEEPER_FILE_MAX];
 };
 
 static uint64_t start_of(pid_t pid)
@@ -75,7 +74,7 @@ static struct watched *find(struct watch *watch, pid_t pid)
     return NULL;
 }
 
-/* Where the tracer stands still, as at Ctrl-Z, its probes go on. */
+/* Probes go on while the tracer stands still, as at Ctrl-Z. */
 _Static_assert(offsetof(struct probe_shared, deadline) + sizeof(uint64_t) <= PROBE_PAGE,
                "the first page has all that a lease needs");
 
@@ -97,7 +96,7 @@ static void share(struct watched *process, int fd)
     process->shared = mapped == MAP_FAILED ? NULL : mapped;
 }
 
-/* Takes the descriptor over. */
+/* Owns `fd`. */
 static void take_note(struct watch *watch, const struct message *message, int fd)
 {
     struct watched *process = find(watch, message->pid);
@@ -150,7 +149,7 @@ static void pause_ms(long milliseconds)
     nanosleep(&time, NULL);
 }
 
-/* At once, and wherever the process runs: thunks pass through, and its loader does not wait. */
+/* Thunks pass through at once, and the loader does not wait. */
 static void switch_off(const struct watched *process)
 {
     static const uint8_t off[PROBE_THUNKS];
@@ -159,10 +158,10 @@ static void switch_off(const struct watched *process)
         (pwrite(process->memory_fd, off, sizeof off, offsetof(struct probe_shared, tiers)) < 0 ||
          pwrite(process->memory_fd, &closed, sizeof closed,
                 offsetof(struct probe_shared, loading.state)) < 0))
-        return; /* the program cannot change that size */
+        return; /* the size is sealed */
 }
 
-/* Another tracer may stop its threads meanwhile, or they may not stop. */
+/* Another tracer may stop the threads, or one may not stop. */
 static void take_out(const struct watch *watch, const struct watched *process)
 {
     for (int tries = 0; tries < TRIES && start_of(process->pid) == process->start; tries++) {
@@ -173,8 +172,7 @@ static void take_out(const struct watch *watch, const struct watched *process)
     }
 }
 
-/* Closes terminals, the recording and everything else. Signals to the tracer's process group do not
- * end the keeper. */
+/* Signals to the tracer's process group must not end the keeper. */
 static void detach_from_tracer(int fd)
 {
     static const int ignored[] = {SIGHUP,  SIGINT,  SIGQUIT, SIGTERM, SIGPIPE, SIGALRM,
@@ -198,7 +196,7 @@ static void detach_from_tracer(int fd)
 static _Noreturn void keep(struct watch *watch, int fd)
 {
     detach_from_tracer(fd);
-    send(fd, "", 1, MSG_NOSIGNAL); /* from here on it survives */
+    send(fd, "", 1, MSG_NOSIGNAL); /* survives from here on */
     wait_for_death(watch, fd);
     if (watch->file[0])
         unlink(watch->file);
@@ -238,7 +236,7 @@ void inject_keeper_begin(struct inject_keeper *keeper, const struct sprof_log *l
         close(ends[0]);
 }
 
-/* A keeper that stands still must not stop the trace. */
+/* A stopped keeper must not stop the trace. */
 static void send_note(const struct inject_keeper *keeper, const struct message *message, int fd)
 {
     if (keeper->pid)

@@ -1,4 +1,4 @@
-/* What a process has that probes are taken out of: its memory and mappings. */
+/* Reads memory and mappings of a process that probes leave. */
 #include "inject/leaving.h"
 
 #include <errno.h>
@@ -102,7 +102,7 @@ int inject_leaving_open(struct inject_leaving *leaving, struct sprof_error *erro
     if (leaving->memory_fd >= 0 && leaving->pages_fd >= 0)
         return 0;
     const int errnum = errno;
-    if (inject_memory_is_gone(pid)) /* EACCES for an ordinary user, too */
+    if (inject_memory_is_gone(pid))
         return sprof_error_set(error, SPROF_ENOTFOUND, 0, "process %d is gone", (int)pid);
     return sprof_error_set(error, SPROF_EPERMISSION, errnum,
                            "the probes in process %d are off, and stay: its memory may not be "

@@ -27,7 +27,7 @@ enum {
 
 /* == Connecting == */
 
-/* Whether the peer is the process itself: any process may have taken the name. */
+/* Any process may have taken the name. */
 static bool is_its_own(int fd, pid_t pid)
 {
     struct ucred peer = {0};
@@ -88,8 +88,7 @@ int inject_listening_connect(pid_t pid, int *agent_fd, int *lock_fd, struct spro
 
 /* == Meeting == */
 
-/* Whether a descriptor is the memory of that process: it has the name of such a file below the
- * caller's /proc, and leads to the same file. */
+/* The process may send any descriptor: name and file must match. */
 static bool is_memory(int fd, pid_t pid)
 {
     char link[64], name[128], wanted[64];
@@ -105,8 +104,7 @@ static bool is_memory(int fd, pid_t pid)
            named.st_dev == facts.st_dev && named.st_ino == facts.st_ino;
 }
 
-/* The memory for code and thunks. The descriptor from the process is for users to whom the kernel
- * refuses their own; a write checks the rights of the writer again. */
+/* The sent descriptor is for users who may not open one; a write checks their rights. */
 static void choose_memory(struct inject_process *process)
 {
     char path[64];

@@ -1,4 +1,4 @@
-/* Notes in the shared memory of a process which sprof traces it, and what is mapped where. */
+/* Notes tracer and mappings in a process's shared memory. */
 #include "inject/inside.h"
 #include "inject/lock.h"
 
@@ -25,7 +25,7 @@ void inject_owner_write(struct inject_process *process, const char *output, bool
         snprintf(owner->output, sizeof owner->output, "%s/%s", directory, output);
 }
 
-/* One load, which the bound holds for, because the process may write it meanwhile. */
+/* One load, as the process may write. */
 static uint32_t count_islands(const struct probe_owner *owner)
 {
     const uint32_t count = __atomic_load_n(&owner->island_count, __ATOMIC_RELAXED);

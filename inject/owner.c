@@ -1,4 +1,4 @@
-/* Finds the tracer of a process, in the memory that both share. */
+/* Locks a process, and finds its tracer in the shared memory. */
 #include "inject/owner.h"
 #include "control/control.h"
 #include "inject/inside.h"
@@ -16,16 +16,16 @@
 #include <unistd.h>
 
 enum {
-    LOCK_MS = 10000, /* for the holder of a lock to release it */
-    BEGIN_MS = 1000, /* after which it is named, unless it has noted itself */
-    SOON_MS = 500,   /* for a killed holder to release it */
-    LOOK_MS = 50,    /* between two tries */
+    LOCK_MS = 10000,
+    BEGIN_MS = 1000, /* until its holder is named */
+    SOON_MS = 500,   /* for a killed holder */
+    LOOK_MS = 50,    /* between two checks */
     TRY_MS = 5,
-    EXECUTE_MS = 500, /* for a program to begin in the place of several threads */
-    KILL_MS = 50,     /* for these to be killed then */
+    EXECUTE_MS = 500, /* for an exec */
+    KILL_MS = 50,
 };
 
-/* After a trace only its version is left in it. */
+/* After a trace only the version is left. */
 static bool is_retired(pid_t pid, uint64_t at)
 {
     struct probe_owner owner;
@@ -54,7 +54,6 @@ static uint64_t find_shared(pid_t pid)
 
 /* == The lock == */
 
-/* The process that holds the lock of a descriptor; 0: not known. */
 static pid_t find_holder(int fd)
 {
     struct stat status;
@@ -96,7 +95,7 @@ int inject_owner_check_alone(pid_t pid, struct sprof_error *error)
                : 0;
 }
 
-/* A trace that has just begun has noted nothing in the process, but has its recording open. */
+/* A new tracer has noted nothing yet, but its recording is open. */
 static int check_beginner(pid_t pid, int fd, struct sprof_error *error)
 {
     const pid_t holder = find_holder(fd);
@@ -123,7 +122,6 @@ static int refuse_lock(pid_t pid, int fd, struct sprof_error *error)
                            by, (int)pid);
 }
 
-/* `alone`: fails where the process is being traced. */
 static int wait_for_lock(pid_t pid, int fd, bool alone, struct sprof_error *error)
 {
     const struct timespec pause = {.tv_nsec = TRY_MS * 1000000};
@@ -141,8 +139,7 @@ static int wait_for_lock(pid_t pid, int fd, bool alone, struct sprof_error *erro
     return 0;
 }
 
-/* The lock is on a file of the process, or of another thread where the first one has ended for
- * good: after the end of a thread its file shows nothing, as after an exec. */
+/* The file of an ended first thread is empty, so another thread's is locked. */
 static int open_lock(pid_t pid)
 {
     char path[64];
@@ -184,9 +181,8 @@ int inject_lock_alone(pid_t pid, int *fd, struct sprof_error *error)
     return lock(pid, fd, true, error);
 }
 
-/* The file shows the mappings of when it was opened, and nothing once the process has others. A
- * process that ends has no executable either; that of a program with other rights may not be
- * visible. */
+/* The file is empty after an exec. An ending process has no executable; another user's may be
+ * hidden. */
 bool inject_lock_is_stale(pid_t pid, int fd)
 {
     char path[64], any;
@@ -195,7 +191,7 @@ bool inject_lock_is_stale(pid_t pid, int fd)
            (readlink(path, &any, 1) == 1 || errno == EACCES || errno == EPERM);
 }
 
-/* While one of several threads executes a program, the first thread seems to have ended. */
+/* During an exec the first thread seems to have ended. */
 static bool is_led(pid_t pid)
 {
     struct sprof_proc_status status;
@@ -245,11 +241,10 @@ int inject_refuse_executed(pid_t pid, struct sprof_error *error)
 
 /* == Notes == */
 
-/* Whether shared memory has today's layout, by its own note, which is written before the process
- * maps it. */
+/* The note is older than the mapping. */
 static bool is_of_this_version(pid_t pid, uint64_t at)
 {
-    uint32_t words[2] = {0}; /* the beginning of struct probe_hello */
+    uint32_t words[2] = {0}; /* of struct probe_hello */
     return target_read_memory(pid, at + offsetof(struct probe_shared, owner.hello), words,
                               sizeof words) == sizeof words &&
            words[0] == PROBE_MAGIC && words[1] == PROBE_VERSION;

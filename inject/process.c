@@ -1,4 +1,4 @@
-/* A traced process: its memory, and the check of its agent's hello. */
+/* Opens a traced process's memory, and checks its agent's hello. */
 #include "inject/process.h"
 
 #include <errno.h>

@@ -1,5 +1,4 @@
-/* A process that has the agent, or is to get it: how it is reached, and the memory that sprof and
- * the agent share. */
+/* A process with the agent, and their shared memory. */
 #ifndef SPROF_INJECT_PROCESS_H
 #define SPROF_INJECT_PROCESS_H
 
@@ -11,50 +10,47 @@
 
 struct inject_attachment;
 
-/* The caller makes it (INJECT_PROCESS_NONE), fills in `pid`, `log` and `no_cache`, and frees it
- * with inject_process_release. */
+/* Begin with INJECT_PROCESS_NONE, set `pid`, `log` and `no_cache`, end with inject_process_release.
+ */
 struct inject_process {
     pid_t pid;
-    const struct sprof_log *log;          /* borrowed; NULL: none */
-    bool no_cache;                        /* unwind tables are made anew */
-    int lock_fd;                          /* its lock, see lock.h; -1: not held */
-    int agent_fd;                         /* the socket to the agent; -1: there is none */
-    int code_fd;                          /* its memory, for code; -1: not open */
-    struct inject_attachment *attachment; /* of a borrowed thread's; NULL: none was needed */
+    const struct sprof_log *log;          /* not owned; or NULL */
+    bool no_cache;                        /* build unwind tables anew */
+    int lock_fd;                          /* lock.h; or -1 */
+    int agent_fd;                         /* or -1 */
+    int code_fd;                          /* memory, for code; or -1 */
+    struct inject_attachment *attachment; /* if a thread was borrowed, or NULL */
     struct probe_hello hello;
-    int memory_fd;               /* of the shared memory; -1: there is none */
-    int memory_there;            /* its descriptor in the process, while it is being mapped there */
-    struct probe_shared *shared; /* mapped here; NULL: not yet */
+    int memory_fd;               /* of the shared memory, or -1 */
+    int memory_there;            /* the same in the process, until it is mapped */
+    struct probe_shared *shared; /* or NULL */
     uint64_t shared_bytes;
-    uint64_t shared_at;  /* address in the process; 0: not mapped there */
-    uint64_t stopped_ns; /* the longest stop of its threads */
+    uint64_t shared_at; /* address in the process, or 0 */
+    uint64_t stopped_ns;
 };
 
 #define INJECT_PROCESS_NONE                                                                        \
     ((struct inject_process){.lock_fd = -1, .agent_fd = -1, .code_fd = -1, .memory_fd = -1})
 
-/* Closes, unmaps and frees what it has. The process itself stays as it is. */
 void inject_process_release(struct inject_process *process);
 
-/* Closes a descriptor that is not -1, and sets it to -1. */
 void inject_close(int *fd);
 
-/* Addresses from `start` on and before `end`. */
+/* From `start` to before `end`. */
 struct inject_span {
     uint64_t start, end;
 };
 
 bool inject_span_holds(const struct inject_span *span, uint64_t address);
 
-/* Whether a process has ended, and so has no memory, even before its parent reaps it. False for
- * another user's. */
+/* True: the process has ended, maybe unreaped. False for another user's. */
 bool inject_memory_is_gone(pid_t pid);
 
-/* Opens the memory of a process for reading and writing; *fd is the caller's, -1 on failure.
- * SPROF_ENOTFOUND where the process has ended, SPROF_EPERMISSION where the kernel refuses it. */
+/* Opens *fd for reading and writing; -1 on failure. SPROF_ENOTFOUND: the process has ended;
+ * SPROF_EPERMISSION. */
 int inject_memory_open(pid_t pid, int *fd, struct sprof_error *error);
 
-/* Checks the agent's hello. SPROF_EUNSUPPORTED or SPROF_ELIMIT: it cannot work there. */
+/* SPROF_EUNSUPPORTED or SPROF_ELIMIT. */
 int inject_hello_check(const struct inject_process *process, struct sprof_error *error);
 
 #endif

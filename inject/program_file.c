@@ -1,4 +1,4 @@
-/* Finds the file of the program that a process runs, also where a loader is its executable. */
+/* Finds the program that a process runs, also by a loader. */
 #include "inject/program_file.h"
 
 #include "agent/agent.h"
@@ -12,11 +12,10 @@
 #include <unistd.h>
 
 enum {
-    ARGUMENTS_BYTES = 16 << 10, /* of a command line: options of a loader stand at its beginning */
+    ARGUMENTS_BYTES = 16 << 10,
     ARGUMENTS_MAX = 64,
 };
 
-/* The beginning of the command line, as a list that ends with NULL. */
 static void read_arguments(pid_t pid, char *text, char **arguments)
 {
     char path[64];
@@ -32,7 +31,6 @@ static void read_arguments(pid_t pid, char *text, char **arguments)
     arguments[count] = NULL;
 }
 
-/* The program of a loader's arguments, as it is seen here. */
 static bool find_loaded(pid_t pid, char path[PATH_MAX])
 {
     char text[ARGUMENTS_BYTES], named[PATH_MAX], directory[64];

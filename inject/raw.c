@@ -1,5 +1,4 @@
-/* Examines a process without a loader for the agent: for code by which system calls can be made,
- * and for the unwinder of the program's exceptions. */
+/* Finds code for system calls, and the unwinder, in a process without a loader. */
 #include "inject/raw.h"
 #include "inject/attach.h"
 #include "inject/raw_inside.h"
@@ -15,14 +14,13 @@
 #include <unistd.h>
 
 enum {
-    PIECE = 64 << 10, /* of code that is searched at a time */
-    OVERLAP = 16,     /* more than the length of the sought code */
+    PIECE = 64 << 10,
+    OVERLAP = 16, /* covers the sought code */
     PAGE = 4096,
-    STACK_BYTES = 16 << 10, /* of a thread's stack that is read */
+    STACK_BYTES = 16 << 10,
 };
 
-/* Functions that hold locks which the unwinder needs to register tables, or that read those tables.
- */
+/* They hold locks that registering tables needs, or read the tables. */
 static const char *const busy[] = {"malloc",
                                    "calloc",
                                    "realloc",
@@ -60,7 +58,7 @@ static const char *const busy[] = {"malloc",
 struct pattern {
     const uint8_t *bytes;
     size_t size;
-    uint64_t *found; /* the first address; searched for until it is found */
+    uint64_t *found; /* 0: not found yet */
 };
 
 static void search_piece(const uint8_t *code, size_t size, uint64_t address,
@@ -97,8 +95,7 @@ static int search_mapping(struct inject_raw *raw, const struct model_mmap *mappi
 
 /* == What unwinds == */
 
-/* Without symbols this is unknown, but a program with a loader and an unwinder of its own asks the
- * loader for its tables. */
+/* Without symbols: an unwinder beside a loader needs dl_iterate_phdr. */
 static bool may_hide_unwinder(struct image *image)
 {
     const struct sprof_bytes names = image_section(image, ".dynstr", NULL);
@@ -114,7 +111,7 @@ static void look_for_unwinder(struct inject_raw *raw, struct image *image, uint6
     struct image_symbol found[3];
     image_find_symbols(image, names, found);
     raw->has_hidden_unwinder |= may_hide_unwinder(image);
-    /* A file has several mappings of code, where its sections lie far from each other. */
+    /* a file may have several code mappings */
     if (!found[0].vaddr || bias + found[0].vaddr == raw->unwinder)
         return;
     raw->unwinder = bias + found[0].vaddr;
@@ -246,9 +243,8 @@ static bool is_busy(const struct inject_raw *raw, uint64_t address)
     return false;
 }
 
-/* Where frames cannot be found, any word on the stack may be a return address. So some threads are
- * refused needlessly, and none is borrowed in such a function. Pages of a buffer that were never
- * used hold none. */
+/* Any word may be a return address, so some threads are refused needlessly. Unused pages hold none.
+ */
 static bool may_be_busy(const struct inject_raw *raw, uint64_t at)
 {
     uint64_t words[STACK_BYTES / sizeof(uint64_t)] = {0};

@@ -1,4 +1,4 @@
-/* inject, inside: facts of a process into which the agent is mapped. */
+/* Internal: a process into which the agent is mapped. */
 #ifndef SPROF_INJECT_RAW_INSIDE_H
 #define SPROF_INJECT_RAW_INSIDE_H
 
@@ -12,10 +12,10 @@ struct inject_raw_range {
 struct inject_raw {
     pid_t pid;
     struct inject_ways ways;
-    uint64_t unwinder;  /* the last _Unwind_RaiseException that was found */
+    uint64_t unwinder;
     unsigned unwinders; /* files that define _Unwind_RaiseException */
     bool has_hidden_unwinder;
-    uint64_t register_tables, forget_tables; /* functions of libgcc's; 0: there is no unwinder */
+    uint64_t register_tables, forget_tables; /* libgcc's; 0: no unwinder */
     SPROF_VEC(struct inject_raw_range) busy;
     struct inject_stacks *stacks;
 };

@@ -1,5 +1,4 @@
-/* Maps the agent's file into a process by system calls of a borrowed thread, as a loader would, and
- * takes it out again. */
+/* Maps the agent's file by system calls of a borrowed thread, as a loader would, and unmaps it. */
 #include "arch/arch.h"
 #include "inject/borrowed.h"
 #include "inject/inside.h"
@@ -24,17 +23,15 @@ enum {
     RELOCATIONS_MAX = 4096,
 };
 
-/* Flags of the descriptor by which the agent's file is mapped. No program opens a file to read with
- * these. */
+/* Marks the agent's file: no program opens one with these flags. */
 #define MARK (O_APPEND | O_NONBLOCK | O_DSYNC | O_NOFOLLOW)
 
-/* The parts of the agent's file that matter here. */
 struct raw_file {
     int fd;
     Elf64_Phdr parts[HEADERS_MAX];
     size_t part_count;
-    uint64_t bytes;           /* of addresses, whole pages, without the note */
-    uint64_t tables, dynamic; /* vaddr of .eh_frame, and of PT_DYNAMIC */
+    uint64_t bytes; /* whole pages, without the note */
+    uint64_t tables, dynamic;
     uint64_t dynamic_bytes;
 };
 
@@ -55,7 +52,6 @@ static bool read_at(const struct raw_file *file, void *to, size_t size, uint64_t
     return pread(file->fd, to, size, (off_t)offset) == (ssize_t)size;
 }
 
-/* Reads by segments, as a loader does. */
 static bool read_vaddr(const struct raw_file *file, void *to, size_t size, uint64_t vaddr)
 {
     for (size_t i = 0; i < file->part_count; i++) {
@@ -119,7 +115,7 @@ struct mapping {
     struct sprof_error *error;
 };
 
-/* Returns the kernel's result, or -EIO with the error set where the call could not be made. */
+/* -EIO with the error set: no call was made. */
 static int64_t call(struct mapping *mapping, long number, uint64_t a, uint64_t b, uint64_t c,
                     uint64_t d, uint64_t e, uint64_t f)
 {
@@ -147,7 +143,7 @@ static int protection_of(const Elf64_Phdr *part)
            (part->p_flags & PF_X ? PROT_EXEC : 0);
 }
 
-/* The rest of a part's last page is zero, and so is what follows. */
+/* Behind the file's bytes, a part is zero. */
 static int64_t map_part(struct mapping *mapping, const Elf64_Phdr *part, int fd)
 {
     static const uint8_t zero[PAGE];
@@ -168,8 +164,7 @@ static int64_t map_part(struct mapping *mapping, const Elf64_Phdr *part, int fd)
                : result;
 }
 
-/* All parts lie in one reservation, where no other mapping can come meanwhile. It is of the agent's
- * file, too, by which it is recognized after a kill. */
+/* One reservation keeps other mappings out; its file shows it after a kill. */
 static int64_t map_parts(struct mapping *mapping, const char *library)
 {
     const struct raw_file *file = mapping->file;
@@ -194,8 +189,7 @@ static int64_t map_parts(struct mapping *mapping, const char *library)
 
 /* == Relocations == */
 
-/* Address of the loader's description of loaded libraries, if the program has one; debuggers find
- * it so. */
+/* Address of _r_debug, or 0. */
 static uint64_t find_debug(pid_t pid)
 {
     char path[64];
@@ -239,12 +233,12 @@ static bool read_dynamic(const struct raw_file *file, struct dynamic *dynamic)
         else if (entry.d_tag == DT_STRTAB)
             dynamic->names = entry.d_un.d_ptr;
         else if (entry.d_tag == DT_JMPREL)
-            return false; /* it is linked to have none */
+            return false; /* the agent has none */
     }
     return dynamic->relocation_bytes / sizeof(Elf64_Rela) <= RELOCATIONS_MAX;
 }
 
-/* A symbol of the agent, or the loader's _r_debug; others are weak. */
+/* The agent's, or _r_debug; others are weak. */
 static bool value_of(const struct mapping *mapping, const struct dynamic *dynamic, uint64_t index,
                      uint64_t *value)
 {
@@ -287,7 +281,7 @@ static bool relocate(const struct mapping *mapping)
 
 /* == The unwinder == */
 
-/* By the agent itself, so that the note is right even where sprof is killed meanwhile. */
+/* The agent notes this, even if sprof dies. */
 static int ask_about_tables(struct inject_borrowed *borrowed, uint64_t asked_at,
                             const struct probe_request *request, struct sprof_error *error)
 {
@@ -375,7 +369,6 @@ int inject_raw_load(struct inject_raw *raw, struct inject_borrowed *borrowed, co
     return result;
 }
 
-/* Whether a descriptor of a process has that mark, by /proc/PID/fdinfo. */
 static bool is_marked(pid_t pid, const char *number)
 {
     char path[64], name[32], line[256];

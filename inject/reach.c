@@ -1,5 +1,4 @@
-/* Finds out, by modes of files, why a process cannot read the agent's file: sprof may be installed
- * where only its own user may go. */
+/* Explains by file modes why a process cannot read the agent's file. */
 #include "inject/attach.h"
 #include "inject/inside.h"
 
@@ -16,11 +15,11 @@ enum { GROUPS_BYTES = 4096, MAY_READ = 4, MAY_ENTER = 1 };
 
 struct reader {
     uid_t user;
-    char groups[GROUPS_BYTES]; /* numbers behind blanks */
+    char groups[GROUPS_BYTES];
     bool may_all;
 };
 
-/* The last of four ids: real, effective, saved, and that of file access. */
+/* Real, effective, saved, and file access. */
 static const char *last_of(const char *ids)
 {
     const char *last = strrchr(ids, '\t');
@@ -52,7 +51,7 @@ static bool may(const struct reader *reader, const char *path, unsigned what)
     return status.st_mode >> (status.st_uid == reader->user ? 6 : in_group ? 3 : 0) & what;
 }
 
-/* The first directory that may not be entered, or the file; false: nothing forbids it. */
+/* The first closed directory, or the file. */
 static bool find_closed(const struct reader *reader, const char *path, char closed[TARGET_PATH_MAX])
 {
     for (const char *slash = strchr(path, '/'); slash; slash = strchr(slash + 1, '/')) {

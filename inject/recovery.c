@@ -1,5 +1,4 @@
-/* Takes probes out of a process whose tracer was killed, or goes on without it, by the notes in the
- * memory that both shared. */
+/* Takes out probes of a killed or ended tracer, by its notes in the shared memory. */
 #include "arch/probe.h"
 #include "inject/inside.h"
 #include "inject/leaving.h"
@@ -14,7 +13,7 @@
 #include <string.h>
 #include <unistd.h>
 
-enum { SITES = 256 }; /* at a time */
+enum { SITES = 256 };
 
 static bool is_jump_into_ours(const struct inject_leaving *leaving, uint64_t address,
                               const uint8_t *there)
@@ -24,8 +23,7 @@ static bool is_jump_into_ours(const struct inject_leaving *leaving, uint64_t add
            inject_leaving_is_ours(leaving, target);
 }
 
-/* Lists the noted jumps that are there. A noted jump may not have been written, may have been taken
- * out, or may have gone with its library. Files of the code are not needed. */
+/* A noted jump may be unwritten, removed, or gone with its library. */
 static int find_changed(struct inject_leaving *leaving, const struct probe_site *sites,
                         size_t count)
 {
@@ -64,8 +62,7 @@ static int find_noted(struct inject_leaving *leaving, uint64_t shared_at)
                                      (int)leaving->process->pid, strerror(errno));
 }
 
-/* Whether an address is within a mapping that the tracer made, up to *end. Other memory in its
- * place is the program's own. */
+/* *end: of the tracer's mapping. */
 static bool is_mapped(pid_t pid, uint64_t start, const char *rights, const char *name,
                       uint64_t *end)
 {
@@ -86,7 +83,6 @@ static bool is_mapped(pid_t pid, uint64_t start, const char *rights, const char 
     return found;
 }
 
-/* Notes what the process has. */
 static int note_mapped(struct inject_leaving *leaving, const struct probe_owner *owner)
 {
     struct inject_process *process = leaving->process;
@@ -100,7 +96,6 @@ static int note_mapped(struct inject_leaving *leaving, const struct probe_owner 
         const struct inject_span island = {owner->islands[i].address,
                                            owner->islands[i].address + owner->islands[i].bytes};
         const struct inject_coming coming = {island, false};
-        /* adjacent islands are one mapping */
         const bool is_there = is_mapped(process->pid, island.start, "r-xp", "", &end) &&
                               owner->islands[i].bytes <= end - island.start;
         if (is_there ? sprof_vec_push(&leaving->islands, island)
@@ -110,7 +105,6 @@ static int note_mapped(struct inject_leaving *leaving, const struct probe_owner 
     return 0;
 }
 
-/* Switches off what the killed tracer has left on. */
 static int switch_off(const struct inject_leaving *leaving, uint64_t shared_at)
 {
     static const uint8_t off[PROBE_THUNKS];
@@ -126,8 +120,7 @@ static int switch_off(const struct inject_leaving *leaving, uint64_t shared_at)
                            strerror(errno));
 }
 
-/* *stopped_ns, unless NULL: other processes go on with the shared memory; how long its threads
- * stood still. */
+/* stopped_ns: longest stop; not NULL if others use the shared memory. */
 static int clean_up(pid_t pid, const struct probe_owner *owner, uint32_t functions,
                     uint64_t *stopped_ns, const struct sprof_log *log, struct sprof_error *error)
 {
@@ -158,8 +151,6 @@ static int clean_up(pid_t pid, const struct probe_owner *owner, uint32_t functio
     return result;
 }
 
-/* Takes an agent out whose tracer and keeper were killed before the first probe was placed, or
- * after the last was removed. */
 static int take_agent_out(pid_t pid, const struct sprof_log *log, struct sprof_error *error)
 {
     const int result = inject_recover_agent(pid, log, error);
@@ -212,10 +203,9 @@ int inject_take_out_of(pid_t pid, uint64_t *stopped_ns, const struct sprof_log *
     return result;
 }
 
-/* When the lock is there the keeper may have done it. */
 int inject_clean_up(pid_t pid, const struct sprof_log *log, struct sprof_error *error)
 {
-    if (inject_listens(pid)) /* its agent is meant to stay */
+    if (inject_listens(pid)) /* its agent stays */
         return sprof_error_set(error, SPROF_ESTATE, 0,
                                "process %d listens: its agent switched all probes off when their "
                                "tracer was killed, and there is nothing to take out",
@@ -248,7 +238,7 @@ bool inject_clean_up_after(const struct inject_tracer *tracer, pid_t pid, bool i
     if (owner && !inject_owner_read(pid, owner, &functions))
         is_out = !is_running || !inject_recover_agent(pid, NULL, error);
     else if (owner && owner->has_points)
-        is_out = true; /* they are off, and stay */
+        is_out = true; /* off, and stay */
     else if (owner && owner->pid == (uint32_t)tracer->pid && owner->start == tracer->start) {
         const int result = clean_up(pid, owner, functions, NULL, NULL, error);
         is_out = !result && !inject_owner_read(pid, owner, NULL);

@@ -1,5 +1,4 @@
-/* Takes out an agent that a killed tracer has left, or was loading, while there is no shared
- * memory; recovery.c does the rest. */
+/* Takes out an agent without shared memory; recovery.c does the rest. */
 #include "inject/attachment.h"
 #include "inject/changes.h"
 #include "inject/inside.h"
@@ -26,8 +25,7 @@ static bool began_with_agent(pid_t pid, const char *library)
            began_with;
 }
 
-/* Without shared memory there is no probe: it is mapped before the first and unmapped after the
- * last. It stays in children that were forked with probes in their code. Code of a program that
+/* Without shared memory there are no probes, except in forked children. Code of a program that
  * began with the agent may lead into it. */
 bool inject_is_agent_left(pid_t pid)
 {
@@ -66,7 +64,7 @@ static int take_loaded_out(struct inject_process *process, struct sprof_error *e
     const pid_t pid = process->pid;
     if (attachment->entrance.raw &&
         !inject_raw_find(pid, attachment->library, inject_find_base(pid, attachment->library),
-                         &attachment->mapped)) /* parts of it, at most */
+                         &attachment->mapped)) /* incomplete */
         return inject_give_up(process, error);
     const int result = inject_borrow_and_act(process, find_left, NULL, error);
     return result ? result : inject_take_out(process, &(struct inject_trace){0}, error);
@@ -77,7 +75,7 @@ int inject_recover_agent(pid_t pid, const struct sprof_log *log, struct sprof_er
     struct inject_process process = INJECT_PROCESS_NONE;
     char library[TARGET_PATH_MAX];
     int left_open = -1, result = inject_find_library(pid, library, error);
-    if (!result) /* a borrowed thread may still be loading it */
+    if (!result) /* a borrowed thread may still load it */
         result = inject_recovery_wait(pid, error);
     if (!result && inject_has_mapping(pid, "/memfd:" PROBE_MEMORY_NAME))
         result = sprof_error_set(error, SPROF_ESTATE, 0,

@@ -1,5 +1,4 @@
-/* Waits for threads that a killed tracer had borrowed: each comes back by itself, and until then
- * more of the agent may come into the process. */
+/* Waits for threads that a killed tracer borrowed, which may load more of the agent. */
 #include "inject/recovery_wait.h"
 #include "inject/borrowed.h"
 
@@ -12,13 +11,12 @@
 
 enum {
     PAGE = 4096,
-    STACK_PAGES = 24, /* that a call may take, up to the frame by which the thread comes back */
+    STACK_PAGES = 24, /* of a call, up to the frame */
     PATIENCE_MS = 5000,
     BETWEEN_MS = 5,
 };
 
-/* Signals that a borrowed thread has blocked: all, and while it is in the loader all but the one by
- * which glibc has all threads change their user. Programs cannot block that one. */
+/* A borrowed thread blocks these; no program blocks 33, glibc's for setuid(2). */
 #define BLOCKED (~(UINT64_C(1) << 8 | UINT64_C(1) << 18 | UINT64_C(1) << 32))
 
 static bool blocks_all(const struct inject_stopped *thread)
@@ -28,7 +26,6 @@ static bool blocks_all(const struct inject_stopped *thread)
            (mask & BLOCKED) == BLOCKED;
 }
 
-/* Reads only pages that exist: see target_read_existing. */
 static void read_stack(const struct inject_stopped *thread, uint8_t bytes[STACK_PAGES * PAGE])
 {
     uint64_t at = arch_remote_sp(&thread->registers) & ~UINT64_C(7);
@@ -56,7 +53,7 @@ static bool is_borrowed(const struct inject_stopped *thread, uint8_t bytes[STACK
 struct looking {
     struct inject_stop stop;
     uint8_t *bytes;
-    bool surely; /* an old frame in a part of the stack that is in use again does not count */
+    bool surely; /* without old frames in reused stack */
     bool is_any_borrowed;
 };
 
@@ -70,7 +67,7 @@ static void look(void *context)
     }
 }
 
-/* 1: some thread is borrowed, 0: none, or a negative code. */
+/* 1: yes; 0: no; or a negative code. */
 static int has_borrowed(pid_t pid, bool surely, uint8_t *bytes, struct sprof_error *error)
 {
     struct looking looking = {.bytes = bytes, .surely = surely};

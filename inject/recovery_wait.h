@@ -1,4 +1,4 @@
-/* inject, inside: threads that a tracer had borrowed when it was killed. */
+/* Internal: threads that a killed tracer had borrowed. */
 #ifndef SPROF_INJECT_RECOVERY_WAIT_H
 #define SPROF_INJECT_RECOVERY_WAIT_H
 
@@ -6,9 +6,8 @@
 
 #include <sys/types.h>
 
-/* Waits, for seconds at most, until all have come back. The threads stand still for moments
- * meanwhile. SPROF_ESTATE: one has not; SPROF_EPERMISSION and SPROF_ENOTFOUND as of
- * inject_stop_while. */
+/* Waits for seconds until all are back. SPROF_ESTATE: one is not; others as of inject_stop_while.
+ */
 int inject_recovery_wait(pid_t pid, struct sprof_error *error);
 
 #endif

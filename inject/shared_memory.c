@@ -1,4 +1,4 @@
-/* Copies the descriptor of the shared memory that a traced process made, and checks it. */
+/* Copies and checks the descriptor of a process's shared memory. */
 #include "base/compat.h"
 #include "inject/attach.h"
 #include "inject/attachment.h"
@@ -14,24 +14,22 @@
 
 #include <linux/magic.h>
 
-#ifndef F_SEAL_EXEC /* Linux 6.3; the setting vm.memfd_noexec adds it */
+#ifndef F_SEAL_EXEC /* Linux 6.3, by vm.memfd_noexec */
 #define F_SEAL_EXEC 0x20
 #endif
 #ifndef PIDFD_THREAD
 #define PIDFD_THREAD O_EXCL
 #endif
 
-/* Where the first thread has ended its pidfd leads to no descriptors. That of another thread needs
- * Linux 6.9. */
+/* An ended first thread has no descriptors; another thread's pidfd needs Linux 6.9. */
 static int open_process(pid_t pid)
 {
     const pid_t task = sprof_proc_sharing_task(pid);
     return (int)syscall(SYS_pidfd_open, task, task == pid ? 0 : PIDFD_THREAD);
 }
 
-/* pidfd_getfd copies the process's descriptor with its rights. Opening /proc/PID/fd/N would open,
- * with the caller's rights, any file that the process can name. Returns the descriptor or -1 with
- * errno. */
+/* /proc/PID/fd/N would open, with sprof's rights, any file that the process names. -1 with errno.
+ */
 static int copy_descriptor(pid_t pid, int there)
 {
     const int process = open_process(pid);
@@ -64,7 +62,7 @@ static int refuse_copy(pid_t pid, int errnum, struct sprof_error *error)
                            (int)pid, strerror(errnum));
 }
 
-/* New memory of memfd_create, empty and without seals: only that may be extended. */
+/* Only empty, unsealed memory may be extended. */
 static bool is_new_memory(int fd)
 {
     struct stat facts;

@@ -1,5 +1,4 @@
-/* Finds processes that share a process's memory, as clone(2) makes them with CLONE_VM alone: they
- * go on while its threads stand still. */
+/* Finds processes with the same memory, by clone(2) with CLONE_VM alone. */
 #include "inject/sharers.h"
 #include "base/compat.h"
 #include "base/proc.h"
@@ -21,7 +20,7 @@ static bool has_memory(pid_t tid)
     return sprof_proc_number(path, 0) > 0;
 }
 
-/* for ended processes and the kernel's threads, kcmp says wrongly that they share */
+/* kcmp wrongly matches ended processes and kernel threads */
 int inject_sharers_find(pid_t pid, struct sprof_id_list *sharers)
 {
     const pid_t thread = sprof_proc_sharing_task(pid);
@@ -48,8 +47,7 @@ bool inject_has_sharer(pid_t pid)
     return has;
 }
 
-/* A child of vfork shares it, too, until it executes something. Its parent's thread waits for that
- * in clone or vfork, and does not stop before. */
+/* A vfork child shares until it executes something; its parent does not stop before. */
 static bool waits_for_vfork(pid_t pid)
 {
     struct sprof_id_list threads = {0};

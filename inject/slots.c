@@ -1,12 +1,10 @@
-/* Gives slots of the GOT back the addresses that thunks took the place of (trace/probes/outside.h).
- */
+/* Restores GOT slots that hold thunks (trace/probes/outside.h). */
 #include "inject/leaving.h"
 
 #include <stddef.h>
 
-enum { SLOTS = 256 }; /* at a time */
+enum { SLOTS = 256 };
 
-/* Whether an address is that of a thunk's entry. */
 static bool is_thunk(const struct inject_leaving *leaving, uint64_t address)
 {
     const uint64_t offset = address - leaving->process->hello.thunks;
@@ -14,7 +12,7 @@ static bool is_thunk(const struct inject_leaving *leaving, uint64_t address)
            offset % ARCH_THUNK_BYTES == ARCH_THUNK_ENTRY;
 }
 
-/* What the loader, or another library, has put there meanwhile is left alone. */
+/* The loader may have written another address. */
 static bool give_back(const struct inject_leaving *leaving, const struct probe_got_slot *slot)
 {
     uint64_t there;

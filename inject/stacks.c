@@ -1,4 +1,4 @@
-/* Walks the stacks of stopped threads, by the tables of the files that their process runs. */
+/* Walks the stacks of stopped threads. */
 #include "inject/stacks.h"
 #include "plan/plan.h"
 #include "target/target.h"
@@ -6,14 +6,14 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { STACK_BYTES = 64 << 10 }; /* read at once */
+enum { STACK_BYTES = 64 << 10 };
 
 struct inject_stacks {
     pid_t pid;
     uint8_t bytes[STACK_BYTES];
     struct cache *cache;
     struct unwind_walker *walker;
-    SPROF_VEC(struct inject_stacks_module *) modules; /* each owned */
+    SPROF_VEC(struct inject_stacks_module *) modules; /* owned */
     SPROF_VEC(struct unwind_region) regions;
     inject_stacks_find *find;
     void *context;
@@ -142,7 +142,7 @@ const struct inject_stacks_module *inject_stacks_module(const struct inject_stac
     return region ? region->owner : NULL;
 }
 
-/* The file has its code also where a page was given back and not used since. */
+/* The file has its code even for pages given back. */
 static int read_memory(void *context, uint64_t address, void *buffer, size_t size)
 {
     const struct inject_stacks *stacks = context;

@@ -1,4 +1,4 @@
-/* Stops all threads of a process by ptrace(2), and lets them go on as before. */
+/* Stops and resumes threads by ptrace(2). */
 #include "inject/stop.h"
 #include "base/compat.h"
 #include "inject/sharers.h"
@@ -19,13 +19,13 @@
 #include <unistd.h>
 
 enum {
-    WAIT_MS = 500,         /* for one thread to stop */
-    BRIEF_MS = 50,         /* for one that waits in the kernel */
-    LATE_MS = 1,           /* for each once another has not stopped */
-    END_MS = 20,           /* for all these at last */
-    APART_BYTES = 1 << 20, /* of a stack */
-    LOOK_TRIES = 10,       /* waits between two checks whether the first thread has ended */
-    RESTART_SYS = 512,     /* codes by which the kernel makes calls again: ERESTARTSYS … */
+    WAIT_MS = 500,
+    BRIEF_MS = 50,
+    LATE_MS = 1, /* after another thread failed */
+    END_MS = 20,
+    APART_BYTES = 1 << 20,
+    LOOK_TRIES = 10,   /* between two checks of the first thread */
+    RESTART_SYS = 512, /* ERESTARTSYS and its relatives */
     RESTART_NOINTR = 513,
     RESTART_NOHAND = 514,
     RESTART_BLOCK = 516,
@@ -37,21 +37,19 @@ static void pause_us(long microseconds)
     nanosleep(&time, NULL);
 }
 
-/* Whether a thread still runs; one that has ended and waits for the others does not. */
+/* False for a zombie, too. */
 static bool is_alive(pid_t pid, pid_t tid)
 {
     struct sprof_proc_stat stat;
     return sprof_proc_thread_stat_read(pid, tid, &stat) && stat.state != 'Z' && stat.state != 'X';
 }
 
-/* The end of the process is left for other readers. That of its other threads must be taken, or
- * they would stay. The end of the first one is not reported while others live, so it is checked. A
- * stop is not taken, either: only then does the kernel give the thread its signal where sprof ends.
- */
+/* Leaves the end of the process to other waiters, but reaps its threads. The kernel reports the
+ * first thread's end last, so /proc is read. A reaped stop would lose its signal if sprof died. */
 enum inject_waited inject_stop_wait(pid_t pid, pid_t tid, long limit_ms, int *status)
 {
     const int exits = tid == pid ? 0 : WEXITED, options = WSTOPPED | WNOHANG | WNOWAIT | __WALL;
-    /* in real time a yield lets no thread run */
+    /* a real-time thread yields to no other */
     const bool may_yield = sched_getscheduler(0) == SCHED_OTHER;
     for (long tries = 0; limit_ms < 0 || tries < limit_ms * 10; tries++) {
         siginfo_t event = {0};
@@ -76,12 +74,12 @@ enum inject_waited inject_stop_wait(pid_t pid, pid_t tid, long limit_ms, int *st
     return INJECT_WAITED_TIMED_OUT;
 }
 
-/* Waits until a thread is in a stop. `*number`: the signal that it is about to take; 0: none. */
+/* *number: the signal about to be delivered, or 0. */
 static enum inject_waited wait_for_stop(pid_t pid, pid_t tid, long limit_ms, int *number)
 {
     int status = 0;
     const enum inject_waited waited = inject_stop_wait(pid, tid, limit_ms, &status);
-    /* the signal, with a ptrace event above it */
+    /* from bit 8: a ptrace event */
     *number = waited != INJECT_WAITED_STOPPED || status >> 8 || status == SIGTRAP ? 0 : status;
     return waited;
 }
@@ -94,7 +92,6 @@ static uint64_t status_mask(const char *line, const char *name)
     return strncmp(line, name, length) ? 0 : strtoull(line + length, NULL, 16);
 }
 
-/* Signals that wait for this thread alone and that it does not block. */
 static uint64_t waiting_signals(pid_t pid, pid_t tid)
 {
     char path[64], line[256];
@@ -110,7 +107,6 @@ static uint64_t waiting_signals(pid_t pid, pid_t tid)
     return own & ~blocked;
 }
 
-/* Whether the signal of a fault waits for it. It belongs to the thread's present registers. */
 static bool has_fault(pid_t pid, pid_t tid)
 {
     static const int faults[] = {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGTRAP, SIGSYS};
@@ -120,8 +116,8 @@ static bool has_fault(pid_t pid, pid_t tid)
     return waiting_signals(pid, tid) & mask;
 }
 
-/* Whether a fault would be raised again: it is not of a call, a process or sigreturn(2), nor of
- * memory that another thread found broken: ptrace(2), sigaction(2). */
+/* False: the signal comes from a system call, a process or sigreturn(2), or another thread found
+ * broken memory. */
 static bool faults_again(const struct inject_stopped *thread, const siginfo_t *info)
 {
     if (info->si_signo != thread->signal || info->si_code <= 0 || info->si_code == SI_KERNEL ||
@@ -136,7 +132,7 @@ static bool faults_again(const struct inject_stopped *thread, const siginfo_t *i
     }
 }
 
-/* Lets it go on to where it takes the signal that waits for it, before any instruction. */
+/* Resumes the thread up to its signal. */
 static bool take_up(struct inject_stopped *thread, pid_t pid)
 {
     thread->is_stopped =
@@ -156,15 +152,14 @@ bool inject_stop_leave_out_fault(struct inject_stopped *thread, pid_t pid)
         return false;
     if (ptrace(PTRACE_GETSIGINFO, thread->tid, NULL, &info) || !faults_again(thread, &info))
         return false;
-    /* once a stop is taken, the kernel gives the thread no signal where sprof ends */
+    /* reaped, the signal is lost if sprof dies */
     if (waitid(P_PID, (id_t)thread->tid, &event, WSTOPPED | WNOHANG | __WALL))
         return false;
     thread->signal = 0;
     return true;
 }
 
-/* Calls that end with EINTR whenever their thread is stopped, see signal(7). They have done nothing
- * then, and may be made again. */
+/* Calls that a stop ends with EINTR, without effect: signal(7). */
 static bool ends_when_stopped(uint64_t number)
 {
     static const long numbers[] = {
@@ -179,9 +174,7 @@ static bool ends_when_stopped(uint64_t number)
     return false;
 }
 
-/* Leaves the call to the kernel, which decides when the thread goes on. A signal with a handler
- * ends the call, also one that comes until then. A signal that is ignored (the kernel keeps it for
- * traced threads), or that another thread takes, does not. */
+/* The kernel decides later: only a signal with a handler ends the call. */
 static void repair(struct inject_stopped *thread)
 {
     const int64_t number = arch_remote_call_number(&thread->registers);
@@ -189,7 +182,7 @@ static void repair(struct inject_stopped *thread)
         !ends_when_stopped((uint64_t)number))
         return;
     arch_remote_set_result(&thread->registers, -RESTART_NOHAND);
-    /* at once: sprof may end within the stop */
+    /* now, as sprof may die */
     thread->changed = !arch_remote_write(thread->tid, &thread->registers);
 }
 
@@ -227,17 +220,17 @@ static bool is_known(const struct inject_stop *stop, pid_t tid)
     return false;
 }
 
-/* 1: asked to stop; 0: it has ended; else a negative code. */
+/* 1: asked; 0: the thread has ended. */
 static int ask_to_stop(struct inject_stop *stop, pid_t pid, pid_t tid, struct sprof_error *error)
 {
     const struct inject_stopped thread = {.pid = pid, .tid = tid};
     if (sprof_vec_reserve(&stop->threads, stop->threads.count + 1))
         return sprof_error_memory(error);
     const int errnum = ptrace(PTRACE_SEIZE, tid, NULL, NULL) ? errno : 0;
-    /* threads of sprof itself can be asked for ever */
+    /* a traced zombie accepts PTRACE_INTERRUPT */
     if (errnum && (errnum == ESRCH || !is_alive(pid, tid)))
         return 0;
-    /* one that was asked before and did not stop is still seized */
+    /* it may still be seized from before */
     if (ptrace(PTRACE_INTERRUPT, tid, NULL, NULL) && errnum)
         return sprof_error_set(error, SPROF_EPERMISSION, errnum,
                                "process %d cannot be stopped: %s; does a debugger or strace trace "
@@ -248,15 +241,13 @@ static int ask_to_stop(struct inject_stop *stop, pid_t pid, pid_t tid, struct sp
     return 1;
 }
 
-/* A thread that was killed while it stood stays, and its process with it, until its end is taken.
- */
+/* Unreaped, it would keep its process. */
 static void take_note_of_end(const struct inject_stop *stop, struct inject_stopped *thread)
 {
     if (thread->tid != stop->pid)
         wait_for_stop(stop->pid, thread->tid, WAIT_MS, &thread->signal);
 }
 
-/* Whether it stands within that time, or has ended, which *ended takes. */
 static bool comes_to_stand(const struct inject_stop *stop, struct inject_stopped *thread,
                            long limit_ms, bool *ended)
 {
@@ -273,7 +264,7 @@ static bool comes_to_stand(const struct inject_stop *stop, struct inject_stopped
     return thread->is_stopped || *ended;
 }
 
-/* The same for a thread that others wait for, standing still; but not for a wait that may last. */
+/* Gives up early on a long wait, as other threads stand still. */
 static bool comes_in_time(const struct inject_stop *stop, struct inject_stopped *thread,
                           bool *ended)
 {
@@ -282,8 +273,7 @@ static bool comes_in_time(const struct inject_stop *stop, struct inject_stopped 
             comes_to_stand(stop, thread, WAIT_MS - BRIEF_MS, ended));
 }
 
-/* Waits for all that were asked. After a failure (`result` negative) only for those that stand
- * already. */
+/* `result` < 0: only for those already stopped. */
 static int wait_for_all(struct inject_stop *stop, int result, struct sprof_error *error)
 {
     size_t kept = 0;
@@ -306,7 +296,7 @@ static int wait_for_all(struct inject_stop *stop, int result, struct sprof_error
     return result;
 }
 
-/* Asks all present threads of a process. Returns how many are new, or a negative code. */
+/* Returns the number of new threads, or a negative code. */
 static int ask_process(struct inject_stop *stop, pid_t pid, struct sprof_error *error)
 {
     char path[64];
@@ -347,7 +337,6 @@ static int ask_sharers(struct inject_stop *stop, struct sprof_error *error)
     return result < 0 ? result : added;
 }
 
-/* Stops all present threads. Returns how many are new, or a negative code. */
 static int stop_threads(struct inject_stop *stop, struct sprof_error *error)
 {
     const int of_process = ask_process(stop, stop->pid, error);
@@ -386,8 +375,7 @@ static int begin(struct inject_stop *stop, pid_t pid, struct sprof_error *error)
     return added < 0 ? added : 0;
 }
 
-/* A thread that was asked and has not stopped would stand for ever when it does, so it is waited
- * for. False: it does not stand yet. */
+/* A thread that stopped after this would stand for ever. False: not stopped yet. */
 static bool let_go(const struct inject_stop *stop, struct inject_stopped *thread, long limit_ms)
 {
     bool ended = false;
@@ -400,8 +388,7 @@ static bool let_go(const struct inject_stop *stop, struct inject_stopped *thread
     return true;
 }
 
-/* A thread that executes a program gets the number of the first one, which only seemed to have
- * ended for good, and was asked before that. */
+/* An exec by another thread revives the first one. */
 static void let_go_of_first(const struct inject_stop *stop, uint64_t until_ns)
 {
     struct inject_stopped first = {.pid = stop->pid, .tid = stop->pid};
@@ -410,7 +397,7 @@ static void let_go_of_first(const struct inject_stop *stop, uint64_t until_ns)
         ;
 }
 
-/* Lets all go on. One that does not stand yet may wait for others. */
+/* A thread may wait for another to resume. */
 static void end(struct inject_stop *stop)
 {
     const uint64_t until_ns = sprof_clock_monotonic_ns() + END_MS * UINT64_C(1000000);

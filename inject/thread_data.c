@@ -1,5 +1,4 @@
-/* Finds the data of threads: thread-local, or in the agent's table (agent/probe/table.c). The
- * program may have written anything there, so numbers are checked and searches are short. */
+/* Finds data of threads. The program may write there, so numbers are checked. */
 #include "inject/thread_data.h"
 
 #include "target/target.h"
@@ -9,7 +8,6 @@
 
 enum { SLOTS_MOST = 1 << 20, SLOT_BYTES_MOST = 4096 };
 
-/* A slot of the table. */
 struct found {
     uint64_t at;
     struct probe_table_owner owner;
@@ -21,7 +19,7 @@ static bool is_sound(const struct probe_table *table)
            table->owner < table->slot_bytes;
 }
 
-/* The first slot with that pointer, or else the first free one. False: neither. */
+/* The thread's slot, or the first free one. */
 static bool find_slot(const struct probe_table *table, pid_t pid, uint64_t pointer,
                       struct found *found)
 {

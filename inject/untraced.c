@@ -1,4 +1,4 @@
-/* Plans the files of a process that is being traced as if it were not. */
+/* Plans the files of a traced process as if it were not traced. */
 #include "inject/lock.h"
 #include "inject/owner.h"
 #include "model/model.h"
@@ -10,7 +10,7 @@
 
 struct traced {
     struct probe_owner owner;
-    struct probe_site *sites; /* by address */
+    struct probe_site *sites;
     size_t count;
 };
 
@@ -56,7 +56,7 @@ static struct traced *read_traced(pid_t pid)
     return traced;
 }
 
-/* The first site that does not end before an address. */
+/* The first that ends behind `address`. */
 static size_t find_site(const struct traced *traced, uint64_t address)
 {
     size_t low = 0, high = traced->count;
@@ -82,7 +82,6 @@ static void restore(const void *context, uint64_t address, uint8_t *bytes, size_
         }
 }
 
-/* Whether a mapping is of the agent, or an island. */
 static bool is_put_in(const void *context, const struct model_mmap *mapping)
 {
     static const char *const names[] = {"/" PROBE_LIBRARY, "/" PROBE_MAPPED_LIBRARY};

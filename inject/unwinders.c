@@ -1,20 +1,19 @@
-/* Which files of a process have an unwinder in them, as that for exceptions. */
+/* Finds files with an unwinder, as for exceptions. */
 #include "inject/leaving.h"
 
 #include <elf.h>
 #include <string.h>
 
-/* An unwinder asks the loader where files lie, by one of these. */
+/* An unwinder finds files by one of these. */
 static bool is_question(const char *name)
 {
     return !strcmp(name, "dl_iterate_phdr") || !strcmp(name, "_dl_find_object");
 }
 
-/* What a table of symbols says of unwinders. */
 struct names {
-    bool asks, takes; /* where files lie; an unwinder from elsewhere */
-    bool has;         /* one of its own */
-    bool is_whole;    /* its local functions have names, too */
+    bool asks, takes; /* lists files; imports an unwinder */
+    bool has;         /* defines one */
+    bool is_whole;    /* names local functions, too */
 };
 
 static struct names read_names(struct image *image, const char *table, const char *strings)
@@ -40,9 +39,8 @@ static struct names read_names(struct image *image, const char *table, const cha
     return names;
 }
 
-/* A file that asks the loader where files lie, and takes no unwinder from another one, may hold an
- * unwinder. A stripped file has no name for it. A library that defines these names itself, as the C
- * library does, is none. */
+/* A file that finds others but imports no unwinder may have one, nameless if stripped. libc defines
+ * these names. */
 static bool has_unwinder(struct image *image)
 {
     const struct names outside = read_names(image, ".dynsym", ".dynstr");
@@ -52,7 +50,6 @@ static bool has_unwinder(struct image *image)
     return all.has || !all.is_whole;
 }
 
-/* What cannot be looked into counts as one. */
 static bool look_into(const struct inject_leaving *leaving, const struct inject_text_pages *text)
 {
     const char *path = text->file.path;
