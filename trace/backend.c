@@ -1,5 +1,4 @@
-/* Decides what counts the calls of a program: the agent, or the kernel where nothing can be put
- * into it. */
+/* Chooses what counts a program's calls: the agent, or the kernel if the agent cannot enter. */
 #include "inject/inject.h"
 #include "target/target.h"
 #include "trace/obstacles.h"
@@ -10,7 +9,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-/* Refuses an option that only the agent can fulfil. */
 static int refuse_option(const char *name, const char *reason, const char *flag,
                          struct sprof_error *error)
 {
@@ -28,7 +26,7 @@ static int refuse_injection(const char *name, const char *reason, struct sprof_e
                            name, reason);
 }
 
-/* Finds the process's number or the command's file. */
+/* `name` is for messages. */
 static enum agent_file find_program(const struct trace_options *options, char *path, size_t size,
                                     char *name, size_t name_size)
 {
@@ -46,14 +44,14 @@ static enum agent_file find_program(const struct trace_options *options, char *p
                : kind;
 }
 
-/* Whether a command is a loader that is to start a program (`ld.so ./program`). */
+/* Whether the command is `ld.so ./program`. */
 static bool is_loaded(const struct trace_options *options)
 {
     return !options->pid && agent_loaded_program(options->command) &&
            agent_check_command(*options->command, NULL, getenv("PATH"), NULL) == AGENT_FILE_LOADER;
 }
 
-/* Probes of the kernel are for the file that is executed, which is the loader. */
+/* The kernel would probe the executed file, which is the loader. */
 static int refuse_loaded(const struct trace_options *options, const char *reason,
                          struct sprof_error *error)
 {
@@ -65,8 +63,8 @@ static int refuse_loaded(const struct trace_options *options, const char *reason
                            program);
 }
 
-/* Whether the agent is put into a program that runs: a process, or a command that cannot be
- * preloaded and is held at its main. *reason: why it cannot be preloaded, or loaded. */
+/* Whether the agent enters a process, or a command that is held at its main because it cannot be
+ * preloaded. *reason: the obstacle. */
 static bool may_attach(const struct trace_options *options, const char *path, const char **reason)
 {
     if (!options->pid && (options->children || options->all_points))
@@ -101,7 +99,7 @@ int trace_backend_choose(const struct trace_options *options, struct trace_choic
     if (!reason && !options->children)
         reason = trace_obstacle_of_room(options->pid);
     if (options->children && (reason || is_foreign)) {
-        /* programs that it executes may be traced */
+        /* programs that it executes may be traceable */
         struct sprof_error why = {0};
         trace_refuse(kind, path, &why);
         sprof_log_message(options->log, SPROF_LOG_WARNING, "%s", why.message);

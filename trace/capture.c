@@ -1,4 +1,4 @@
-/* Reads what --capture names. */
+/* Parses the argument of --capture. */
 #include "trace/capture.h"
 #include "trace/shown_place.h"
 
@@ -30,7 +30,7 @@ static bool is_letter(char c, bool is_first)
            (unsigned char)c >= 0x80 || (!is_first && c >= '0' && c <= '9');
 }
 
-/* The length of a name; 0: there is none. */
+/* 0: none. */
 static size_t name_length(const char *text)
 {
     size_t length = 0;
@@ -39,7 +39,7 @@ static size_t name_length(const char *text)
     return length;
 }
 
-/* … with its scopes. */
+/* Returns the length of a name with its scopes; 0: none. */
 static size_t scoped_length(const char *text)
 {
     size_t length = strncmp(text, "::", 2) ? 0 : 2;
@@ -116,7 +116,7 @@ static int read_paths(struct parser *parser, struct trace_capture *capture)
 
 /* == All == */
 
-/* The place of the colon behind the expression for functions; the length where there is none. */
+/* Returns the position of the colon after the expression for functions; without one, the length. */
 static size_t find_colon(const char *text)
 {
     const bool is_quoted = *text == '"';
@@ -152,7 +152,7 @@ static int read_function(struct parser *parser, struct trace_capture *capture)
     return capture->function ? 0 : sprof_error_memory(parser->error);
 }
 
-/* "entry" and "exit" are words of their own where a value follows. */
+/* "entry" and "exit" are keywords only before a value. */
 static bool takes_word(struct parser *parser, const char *word)
 {
     const char *text = parser->text + parser->at;

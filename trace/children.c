@@ -1,6 +1,6 @@
-/* Programs that the command and its children execute. The agent is preloaded into each, connects to
- * a socket and waits there for its probes. Forked processes need no probes of their own; those that
- * have not called anything yet are found in /proc where that matters. */
+/* Traces programs that the command and its children execute. A preloaded agent in each connects to
+ * a socket and waits for probes. Forks inherit their probes; /proc shows forks that have called
+ * nothing yet. */
 #include "trace/children.h"
 #include "inject/inject.h"
 #include "trace/program.h"
@@ -18,19 +18,19 @@
 #include <unistd.h>
 
 enum {
-    WAITING_MOST = 4096,    /* connections that are not accepted yet */
-    ANSWER_S = 10,          /* for an agent's answer: its process may be stopped */
-    COMING_NS = 2000000000, /* for a process that was seen, to connect */
+    WAITING_MOST = 4096,
+    ANSWER_S = 10,          /* an agent's process may be stopped */
+    COMING_NS = 2000000000, /* time for a process to connect */
     ENVIRONMENT_MAX = 4 << 20,
 };
 
-/* An agent that has not said hello yet. */
+/* An agent that has not sent its hello. */
 struct newcomer {
     int fd;
     pid_t pid;
 };
 
-/* A process with the command's environment that is in no program. */
+/* A process with the command's environment, but no program. */
 struct stranger {
     pid_t pid;
     uint64_t start; /* in ticks since boot */
@@ -40,14 +40,13 @@ struct stranger {
 enum listener { OF_NETWORK, OF_FILES, LISTENERS };
 
 struct trace_children {
-    int listeners[LISTENERS]; /* in the abstract namespace; and a file, -1 where it is missing */
-    char address[64];         /* NAME:SECRET; the secret is known to processes with the command's
-                                 environment alone */
-    char file[INJECT_KEEPER_FILE_MAX]; /* empty: none */
+    int listeners[LISTENERS]; /* abstract socket, file; -1: none */
+    char address[64];         /* NAME:SECRET; only the command's environment holds the secret */
+    char file[INJECT_KEEPER_FILE_MAX];
     SPROF_VEC(struct newcomer) newcomers;
     SPROF_VEC(struct stranger) strangers;
-    struct sprof_map left;            /* by pid: executed something after its program was over */
-    SPROF_VEC(const char *) reported; /* executables whose refusal was reported */
+    struct sprof_map left; /* pids that executed after their program was over */
+    SPROF_VEC(const char *) reported;
     size_t programs, left_out;
     bool has_reported_end;
 };
@@ -69,8 +68,8 @@ static int listen_at(const char *path, size_t length)
     return -1;
 }
 
-/* Processes in another network namespace cannot reach the abstract socket. Programs of other users
- * may connect, too, and are accepted with the secret. */
+/* Abstract sockets do not reach other network namespaces. The secret admits programs of other
+ * users. */
 static void listen_at_file(struct trace_children *children, const char *name, int length)
 {
     snprintf(children->file, sizeof children->file, PROBE_SOCKETS "%.*s", length, name);
@@ -92,7 +91,7 @@ static int open_children(struct trace_session *session, struct sprof_error *erro
     if (getrandom(random, sizeof random, 0) != sizeof random)
         return sprof_error_set(error, SPROF_EIO, errno, "there are no random numbers: %s",
                                strerror(errno));
-    char abstract[40] = ""; /* begins with a NUL */
+    char abstract[40] = "";
     const int length = snprintf(abstract + 1, sizeof abstract - 1, "sprof-%d-%016llx",
                                 (int)getpid(), (unsigned long long)random[0]);
     snprintf(children->address, sizeof children->address, "%s:%016llx", abstract + 1,
@@ -117,7 +116,7 @@ static int add_polls(const struct trace_session *session, struct trace_polls *po
 {
     const struct trace_children *children = session->trace->children;
     int result = 0;
-    for (size_t i = 0; i < LISTENERS && !result; i++) { /* poll ignores a descriptor of -1 */
+    for (size_t i = 0; i < LISTENERS && !result; i++) { /* poll ignores -1 */
         const struct pollfd listener = {.fd = children->listeners[i], .events = POLLIN};
         result = sprof_vec_push(&polls->list, listener);
     }
@@ -130,6 +129,8 @@ static int add_polls(const struct trace_session *session, struct trace_polls *po
 
 /* == Programs that come == */
 
+/* == New programs == */
+
 static bool has_figures(const struct trace_session *program, pid_t pid)
 {
     const uint32_t used = atomic_load(&program->process.shared->slabs_used);
@@ -139,7 +140,6 @@ static bool has_figures(const struct trace_session *program, pid_t pid)
     return has;
 }
 
-/* A live process does not run the program any more. */
 static int end_process(struct trace_session *program, struct trace_process *process)
 {
     process->is_over = true;
@@ -150,8 +150,7 @@ static int end_process(struct trace_session *program, struct trace_process *proc
     return trace_collect_program(program, TRACE_COLLECT_ENDED);
 }
 
-/* A process that executes another program leaves the one before. What it called there is read while
- * its number still means that. */
+/* Reads calls in the old program while the pid still stands for it. */
 static int leave_program(struct trace_session *common, pid_t pid, bool *was_known)
 {
     uint64_t *has_left = sprof_map_get(&common->trace->children->left, (uint32_t)pid);
@@ -176,7 +175,6 @@ static int leave_program(struct trace_session *common, pid_t pid, bool *was_know
     return 0;
 }
 
-/* Reports each executable once. */
 static int say_refused(struct trace_session *common, const struct trace_session *program,
                        const struct sprof_error *error)
 {
@@ -189,7 +187,6 @@ static int say_refused(struct trace_session *common, const struct trace_session 
     return path && !sprof_vec_push(&children->reported, path) ? 0 : SPROF_ENOMEM;
 }
 
-/* Takes the descriptor over. */
 static int take_program(struct trace_session *common, int fd, pid_t pid,
                         const struct probe_hello *hello)
 {
@@ -213,8 +210,8 @@ static int take_program(struct trace_session *common, int fd, pid_t pid,
         children->programs++;
         return 0;
     }
-    /* Not reported: a program without any chosen function, and one that was killed meanwhile. Once
-     * its agent is let go, a short one may have ended by itself. */
+    /* Neither programs without chosen functions nor killed ones are reported. The check comes
+     * first, because a program may end once its agent goes on. */
     const bool is_over = trace_processes_are_over(program);
     if (program->process.agent_fd >= 0)
         send(program->process.agent_fd, &give_up, sizeof give_up, MSG_NOSIGNAL);
@@ -239,8 +236,7 @@ static bool has_our_environment(const struct trace_children *children, pid_t pid
     return has;
 }
 
-/* Accepts processes that this user may trace. Root may trace all, so as root only those that the
- * command has started. */
+/* Accepts this user's processes; as root only those with the command's environment. */
 static bool is_welcome(const struct trace_children *children, const struct ucred *peer)
 {
     return peer->pid > 0 &&
@@ -290,7 +286,8 @@ static int hear_newcomers(struct trace_session *common)
 
 /* == Processes that have not called anything yet == */
 
-/* Assigns a live process to the program whose memory it maps, and takes it out of others. */
+/* == Processes without calls == */
+
 static int assign(struct trace_session *common, pid_t pid, bool *is_assigned)
 {
     struct sprof_str maps = {0};
@@ -311,7 +308,7 @@ static int assign(struct trace_session *common, pid_t pid, bool *is_assigned)
     return result;
 }
 
-/* Whether it may still connect: it has just executed something. */
+/* *is: true for COMING_NS after the first call for this process. */
 static int is_coming(struct trace_children *children, pid_t pid, uint64_t start, bool *is)
 {
     const struct stranger fresh = {pid, start, sprof_clock_monotonic_ns()};
@@ -326,7 +323,6 @@ static int is_coming(struct trace_children *children, pid_t pid, uint64_t start,
     return sprof_vec_push(&children->strangers, fresh);
 }
 
-/* *coming: processes that may still connect. */
 static int scan(struct trace_session *common, size_t *coming)
 {
     struct trace_children *children = common->trace->children;
@@ -340,7 +336,7 @@ static int scan(struct trace_session *common, size_t *coming)
         const pid_t pid = (pid_t)strtol(entry->d_name, NULL, 10);
         bool is_assigned, is = false;
         if (pid <= 0 || pid == getpid() ||
-            pid == common->trace->keeper.pid || /* the keeper maps a part, too */
+            pid == common->trace->keeper.pid || /* maps part of it, too */
             !sprof_proc_stat_read(pid, &stat) || stat.start_ticks < oldest || stat.state == 'Z')
             continue;
         result = assign(common, pid, &is_assigned);
@@ -353,7 +349,6 @@ static int scan(struct trace_session *common, size_t *coming)
     return result;
 }
 
-/* Finds forked processes that have not called anything yet. */
 static int find(struct trace_session *session)
 {
     size_t coming;
@@ -362,11 +357,13 @@ static int find(struct trace_session *session)
 
 /* == One process that is let go == */
 
+/* == Detaching == */
+
 static int let_go(struct trace_session *program, struct trace_process *process,
                   uint64_t *stopped_ns, struct sprof_error *error)
 {
     const pid_t pid = process->pid;
-    if (pid == program->process.pid) /* forked processes do not connect */
+    if (pid == program->process.pid) /* forks do not connect */
         trace_loader_close(&program->loader);
     int result = inject_take_out_of(pid, stopped_ns, program->options.log, error);
     if (result)
@@ -375,14 +372,14 @@ static int let_go(struct trace_session *program, struct trace_process *process,
     if (trace_program_is_mapped(program, pid))
         return 0;
     result = trace_collect_program(program, TRACE_COLLECT_ALL);
-    process = trace_process_find(program, pid); /* the list may have grown */
+    process = trace_process_find(program, pid); /* may have moved */
     return result || end_process(program, process) ? sprof_error_memory(error) : 0;
 }
 
 int trace_children_detach(struct trace_session *session, pid_t pid, uint64_t *stopped_ns,
                           struct sprof_error *error)
 {
-    if (find(session)) /* it may not have called anything yet */
+    if (find(session)) /* it may have called nothing yet */
         return sprof_error_memory(error);
     for (size_t i = 0; i < session->trace->programs.count; i++) {
         struct trace_session *program = session->trace->programs.items[i];
@@ -394,6 +391,8 @@ int trace_children_detach(struct trace_session *session, pid_t pid, uint64_t *st
 }
 
 /* == Programs that end == */
+
+/* == Ended programs == */
 
 static int end_program(struct trace_session *common, size_t index)
 {
@@ -426,7 +425,7 @@ static int end_programs(struct trace_session *common)
     return result;
 }
 
-/* Each program is set up by itself, when it comes. */
+/* Each program is set up when it comes. */
 static int set_up(struct trace_session *session, struct sprof_error *error)
 {
     counters_read_clocks(&session->times.start.ns, &session->times.start.ticks);

@@ -1,4 +1,4 @@
-/* Carries out the commands that control a trace. */
+/* Executes the commands that control a trace. */
 #include "trace/children.h"
 #include "trace/drill/drilling.h"
 #include "trace/figures/coverage.h"
@@ -15,8 +15,8 @@
 
 /* == Phases == */
 
-/* Reads what was measured until probes were switched off, after the answer to the command: with
- * many functions and threads that takes a hundred times as long as the switching. */
+/* Runs after the command's answer. With many functions and threads it takes a hundred times as long
+ * as switching. */
 static int complete_pause(struct trace_session *session, struct sprof_error *error)
 {
     if (!session->trace->pauses)
@@ -35,7 +35,7 @@ static int begin_pause(struct trace_session *session, const char *cause, struct 
     return trace_history_all(session, "stop", cause) ? sprof_error_memory(error) : 0;
 }
 
-/* In a pause only calls that were open at its beginning can end. */
+/* Only calls that were open at its start can end in a pause. */
 static bool may_have_changed(const struct trace_session *session)
 {
     bool may = false;
@@ -44,8 +44,8 @@ static bool may_have_changed(const struct trace_session *session)
     return may;
 }
 
-/* Reads calls that ended in the pause first, so that the new phase has only calls that began or
- * ended in it. */
+/* First reads calls that ended in the pause, so that each call of the new phase begins or ends in
+ * it. */
 static int end_pause(struct trace_session *session, const char *cause, struct sprof_error *error)
 {
     if (!session->paused)
@@ -94,7 +94,6 @@ static int set_mode(struct trace_session *session, enum trace_mode mode, struct 
     return result ? result : trace_begin_phase(session, NULL, error);
 }
 
-/* The mode of a word, or a negative code. */
 static int find_mode(const char *word)
 {
     for (int i = 0; trace_mode_words[i]; i++)
@@ -196,7 +195,7 @@ static int mark(void *context, char *argument, struct sprof_str *answer, struct 
     return result ? result : trace_begin_phase(session, name, error);
 }
 
-/* One of several processes that are traced; or the command. */
+/* One of several processes; else the command. */
 static pid_t first_process(const struct trace_session *session)
 {
     return trace_is_of_several(session) && session->trace->programs.count
@@ -204,7 +203,7 @@ static pid_t first_process(const struct trace_session *session)
                : session->process.pid;
 }
 
-/* All processes, in the form of `-p`. */
+/* Lists pids in the form of `-p`. */
 static void append_processes(const struct trace_session *session, struct sprof_str *answer)
 {
     if (!session->trace->programs.count)
@@ -305,7 +304,7 @@ static int detach_process(struct trace_session *session, const char *argument,
     return result;
 }
 
-/* Detaches one of several processes, or all, which ends the trace. */
+/* Detaches one process, or all, which ends the trace. */
 static int detach_named(struct trace_session *session, const char *argument,
                         struct sprof_str *answer, struct sprof_error *error)
 {
@@ -325,7 +324,7 @@ static int detach_named(struct trace_session *session, const char *argument,
     return result;
 }
 
-/* The argument is a process where there are several. */
+/* The argument is a pid if there are several processes. */
 static int detach(void *context, char *argument, struct sprof_str *answer,
                   struct sprof_error *error)
 {
@@ -349,7 +348,7 @@ static int detach(void *context, char *argument, struct sprof_str *answer,
     if (trace_history_all(session, "detach", "command"))
         return sprof_error_memory(error);
     const int result = trace_detach(session, error);
-    if (result) { /* the probes stay, and are off */
+    if (result) { /* probes stay, switched off */
         session->trace->pauses = !was_paused;
         trace_owner_end(session, false);
         return result;
@@ -495,7 +494,6 @@ static int carry_out(void *context, char *request, struct sprof_str *answer)
 
 /* == The socket == */
 
-/* Puts the control socket's path into the command's environment (include/sprof.h). */
 static int report_command(struct trace_session *session)
 {
     char *assignment = control_server_variable(&session->trace->control);
@@ -504,7 +502,6 @@ static int report_command(struct trace_session *session)
     return result;
 }
 
-/* Without a control socket the trace still works, unless it starts paused. */
 int trace_commands_begin(struct trace_session *session, struct sprof_error *error)
 {
     struct sprof_error refused = {0};
@@ -521,7 +518,7 @@ int trace_commands_begin(struct trace_session *session, struct sprof_error *erro
     return session->options.pid || !report_command(session) ? 0 : sprof_error_memory(error);
 }
 
-/* Begins to measure when the delay is over. Probes that cannot be put back yet are reported. */
+/* Warns if resting probes cannot return yet. */
 static int end_delay(struct trace_session *session, struct sprof_error *error)
 {
     struct sprof_error late = {0};

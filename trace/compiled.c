@@ -1,21 +1,21 @@
-/* Reports that a process compiles code while it runs. That code has no file, so it has no probes.
- */
+/* Reports that a process compiles code while it runs. Such code has no file, so it has no
+ * probes. */
 #include "trace/tracing.h"
 
 #include <string.h>
 
 enum {
-    LEAST_BYTES = 128 << 10, /* less memory is for expressions (PCRE2) or closures (libffi) */
-    FIRST_WAIT_MS = 200,     /* to the second look; then twice as long each time */
+    LEAST_BYTES = 128 << 10, /* expressions (PCRE2) and closures (libffi) need less */
+    FIRST_WAIT_MS = 200,
 };
 
 struct compiled {
     const struct trace_session *session;
     uint64_t bytes;
-    bool stacks_are_code; /* stacks count as code, so the sum says nothing */
+    bool stacks_are_code; /* stacks are executable, so the sum is meaningless */
 };
 
-/* Islands are sprof's, and may be in one mapping with memory of the program. */
+/* sprof's islands can share a mapping with memory of the program. */
 static uint64_t bytes_of_islands(const struct trace_session *session,
                                  const struct model_mmap *mapping)
 {

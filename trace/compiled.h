@@ -1,4 +1,4 @@
-/* trace, inside: code that the program compiles while it runs. */
+/* Detects programs that compile code while they run. */
 #ifndef SPROF_TRACE_COMPILED_H
 #define SPROF_TRACE_COMPILED_H
 
@@ -7,11 +7,11 @@
 struct trace_session;
 
 struct trace_compiled {
-    uint64_t wait_ns, next_ns; /* between two looks; the next one */
+    uint64_t wait_ns, next_ns; /* between checks; the next one */
 };
 
-/* Reports once that the process compiles code while it runs. Reads its mappings more and more
- * rarely. */
+/* Reports once that the program compiles code. Reads the process's mappings, at growing intervals.
+ */
 void trace_compiled_refresh(struct trace_session *session);
 
 #endif

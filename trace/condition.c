@@ -1,18 +1,18 @@
-/* Reads the conditions of a drill-down, and decides whether they hold in a window. */
+/* Parses conditions of a drill-down and evaluates them for a window. */
 #include "trace/condition.h"
 
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
-/* Fewer calls say nothing of an average. */
+/* An average of fewer calls is meaningless. */
 enum { CALLS_LEAST = 5, TEXT_MOST = 4096 };
 
 /* == Reading == */
 
 struct reader {
     const char *text, *at;
-    size_t length; /* of the condition, without what follows the colon */
+    size_t length; /* before the colon */
 };
 
 static int refuse(const struct reader *reader, struct sprof_error *error)
@@ -76,7 +76,7 @@ static bool take_percent(struct reader *reader, double *percent)
     return take(reader, "%") && *percent <= 100;
 }
 
-/* "p99", "p999": digits behind the point. */
+/* Digits follow the decimal point: "p99", "p999". */
 static bool take_quantile(struct reader *reader, struct trace_condition *condition)
 {
     if (*reader->at != 'p' || reader->at[1] < '0' || reader->at[1] > '9')

@@ -1,4 +1,4 @@
-/* Puts the probes of mode coverage back that have left with their first call, in all processes. */
+/* Restores probes that were removed after their first call in mode coverage, in all processes. */
 #include "trace/figures/coverage.h"
 #include "trace/probes/probes.h"
 
@@ -14,7 +14,7 @@ static int return_to(struct trace_session *program, struct trace_process *proces
     return result == SPROF_ENOTFOUND ? 0 : result;
 }
 
-/* *any: processes that were not there before. */
+/* *any: there were new processes. */
 static int return_to_all(struct trace_session *session, bool *any, struct sprof_error *error)
 {
     int result = 0;
@@ -43,8 +43,7 @@ static void note_returned(struct trace_session *session, bool are_back)
     }
 }
 
-/* A process without its jumps may fork one without; that is found the next time. Processes with
- * jumps hand them on. */
+/* Until a process has its jumps back, it may fork one without; the next round finds that. */
 int trace_coverage_return(struct trace_session *session, struct sprof_error *error)
 {
     const struct trace_membership *membership = session->trace->membership;

@@ -1,4 +1,4 @@
-/* Takes the probes of a program out of its process. */
+/* Removes a program's probes from its process. */
 #include "trace/tracing.h"
 
 #include <string.h>

@@ -1,4 +1,4 @@
-/* Reads the kernel's events of processes that execute programs. */
+/* Reads the kernel's events of execve. */
 #include "trace/exec_events.h"
 
 #include <errno.h>
@@ -12,7 +12,6 @@
 
 enum { ROOM = 4 << 20, PATIENCE_MS = 1000, MESSAGE_MOST = 4096 };
 
-/* An event behind both headers, as the kernel sends it. */
 static bool take_event(const unsigned char *bytes, size_t count, struct proc_event *event)
 {
     struct nlmsghdr header;
@@ -31,8 +30,7 @@ static bool take_event(const unsigned char *bytes, size_t count, struct proc_eve
     return true;
 }
 
-/* Returns 1 where there is no message now. Messages of other processes than the kernel do not
- * count. */
+/* Returns 1 if there is no message of the kernel. Other senders' messages are dropped. */
 static int receive(struct trace_exec_events *events, struct proc_event *event)
 {
     _Alignas(struct nlmsghdr) unsigned char bytes[MESSAGE_MOST];
@@ -64,8 +62,7 @@ static bool ask(int fd)
     return send(fd, bytes, sizeof bytes, 0) == (ssize_t)sizeof bytes;
 }
 
-/* The kernel answers at once, unless this is in a pid namespace of its own. Its errno; -1: it does
- * not answer. */
+/* Returns the errno in the kernel's answer. -1: no answer, as in a separate pid namespace. */
 static int answer_of(struct trace_exec_events *events)
 {
     const uint64_t end_ns = sprof_clock_monotonic_ns() + PATIENCE_MS * 1000000ull;

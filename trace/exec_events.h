@@ -1,4 +1,4 @@
-/* trace: which processes execute a program on this machine, as they do. */
+/* Reports each execve on this machine, by the kernel's process events (linux/cn_proc.h). */
 #ifndef SPROF_TRACE_EXEC_EVENTS_H
 #define SPROF_TRACE_EXEC_EVENTS_H
 
@@ -6,18 +6,17 @@
 
 #include <sys/types.h>
 
-/* Of the kernel's process events connector (linux/cn_proc.h). */
 struct trace_exec_events {
-    int fd;        /* readable where there are events */
-    uint64_t lost; /* times at which the kernel had no room for more of them */
+    int fd;
+    uint64_t lost; /* times that the kernel dropped events */
 };
 
-/* SPROF_EPERMISSION without CAP_NET_ADMIN; SPROF_EUNSUPPORTED where the kernel has no such events,
- * or gives none to this pid namespace. The caller closes. */
+/* SPROF_EPERMISSION: CAP_NET_ADMIN is missing. SPROF_EUNSUPPORTED: no such events in this kernel or
+ * pid namespace. The caller closes. */
 int trace_exec_events_open(struct trace_exec_events *events, struct sprof_error *error);
 
-/* Returns 0 and the next process that has executed a program; 1: there is none now; or a negative
- * code. It does not wait. */
+/* Does not wait. Returns 0 and a process that executed a program; 1: none now; or a negative
+ * code. */
 int trace_exec_events_next(struct trace_exec_events *events, pid_t *pid);
 
 void trace_exec_events_close(struct trace_exec_events *events);

@@ -1,4 +1,4 @@
-/* Detects that a traced process has executed another program in its own place. */
+/* Detects that a traced process now runs another program. */
 #include "inject/inject.h"
 #include "trace/several.h"
 #include "trace/tracing.h"
@@ -10,8 +10,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* Whether the process runs another file than at first. The first one may have been renamed or
- * removed since; its name is today's. */
+/* Whether the process runs a file other than the first. Keeps the present name of the first, which
+ * may be renamed or removed. */
 static bool runs_other_file(struct trace_session *session, const char *link, const char *path)
 {
     struct stat file;

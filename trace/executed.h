@@ -1,4 +1,4 @@
-/* trace, inside: whether a process still runs the program that was traced at first. */
+/* Detects that a process has executed another program, which is not traced. */
 #ifndef SPROF_TRACE_EXECUTED_H
 #define SPROF_TRACE_EXECUTED_H
 
@@ -7,16 +7,15 @@
 
 struct trace_session;
 
-/* The program's first file. */
+/* The program's file. */
 struct trace_executable {
-    const char *path; /* its present name; NULL: not known yet */
+    const char *path; /* NULL: not known yet */
     dev_t device;
     ino_t inode;
-    bool is_replaced; /* the process runs another file now */
+    bool is_replaced; /* the process runs another file */
 };
 
-/* Reports once that the process has executed another program in its own place, which is not traced.
- */
+/* Reports once that the process runs another program. */
 void trace_executed_refresh(struct trace_session *session);
 
 #endif

@@ -1,15 +1,14 @@
-/* Reads the figures of all programs and has the recording write them, or drops them. */
+/* Reads all programs' figures and writes them to the recording, or drops them. */
 #include "trace/figures/coverage.h"
 #include "trace/figures/log.h"
 #include "trace/figures/remarks.h"
 #include "trace/tracing.h"
 
 enum {
-    FLUSH_NS = 1000000000, /* between two times that rows are written */
-    FLUSH_SHARE = 20,      /* or so many times as long as that takes */
+    FLUSH_NS = 1000000000, /* between flushes */
+    FLUSH_SHARE = 20,      /* least interval, in durations of a flush */
 };
 
-/* Counts what was used since the start, or since the last clear. */
 void trace_account(struct trace_session *session, uint64_t target_cpu_ns)
 {
     struct store_run *run = session->run;
@@ -31,8 +30,6 @@ int trace_collect_program(struct trace_session *program, enum trace_collecting w
                : 0;
 }
 
-/* Reads and writes figures, so that a death loses a second at most. Where this takes long it is
- * done less often. */
 int trace_flush(struct trace_session *session, struct sprof_error *error)
 {
     trace_take_time(session);
@@ -58,8 +55,7 @@ int trace_clear(struct trace_session *session)
     for (size_t i = 0; i < session->trace->programs.count; i++) {
         struct trace_session *program = session->trace->programs.items[i];
         trace_take_time(program);
-        program->times.now_ns =
-            session->times.cleared.ns; /* rows of ended threads are from before */
+        program->times.now_ns = session->times.cleared.ns; /* rows of ended threads are older */
         if (trace_clear_figures(program, probe_ticks()))
             return SPROF_ENOMEM;
     }

@@ -1,5 +1,5 @@
-/* Bounds the cost of probes: functions whose calls are shortest are only counted, and where that is
- * too much, too, lose their probe. */
+/* Bounds the cost of probes. Functions with the shortest calls are only counted; if that is not
+ * enough, they lose their probes. */
 #include "trace/governor.h"
 #include "inject/inject.h"
 #include "trace/probes/outside.h"
@@ -11,22 +11,22 @@
 #include <unistd.h>
 
 enum {
-    WATCH_MS = 50,           /* between two looks while probes are new */
-    WATCHED_NS = 1000000000, /* how long they are new */
-    CALM_LOOKS = 10,         /* then once a second; after so many calm ones probes do more */
-    GLANCE_MS = 2,           /* between two glances while probes are new */
-    REST_MS = 10,            /* between two glances later */
-    GLANCE_PART = 32,        /* of a second's limit: a look comes when it is spent */
-    GLANCE_REST = 20,        /* glances are so many times as far apart as one takes */
+    WATCH_MS = 50,           /* for new probes */
+    WATCHED_NS = 1000000000, /* probes are new for so long */
+    CALM_LOOKS = 10,         /* cheap looks, one a second, before probes do more */
+    GLANCE_MS = 2,           /* for new probes */
+    REST_MS = 10,            /* later */
+    GLANCE_PART = 32,        /* a look comes when 1/32 of a second's limit is spent */
+    GLANCE_REST = 20,        /* interval, in durations of one glance */
     FULL_NS = 25,
-    COUNT_NS = 3, /* a call's probe, where it was not measured */
+    COUNT_NS = 3, /* assumed for a counted call if not measured */
     NAMES_SHOWN = 5,
 };
 
 struct seen {
-    struct trace_spent *list; /* of probes that do something */
+    struct trace_spent *list; /* probes with a cost */
     size_t count;
-    double ns; /* of all probes together */
+    double ns;
     struct trace_call_cost cost;
 };
 
@@ -41,7 +41,6 @@ static double spent_ns(struct trace_session *session)
     return trace_spent_ticks(session) * session->times.ns_per_tick;
 }
 
-/* Sets the times of the next look and glance. */
 static void look_after(struct trace_session *session, uint64_t now_ns)
 {
     struct trace_governor *governor = &session->governor;
@@ -70,7 +69,7 @@ static double limit_of(const struct trace_session *session, double cpu_ns)
     return session->options.max_overhead / 100 * cpu_ns;
 }
 
-/* A glance makes no rows, and reads no single functions. */
+/* A glance only reads sums. */
 static bool is_expensive(struct trace_session *session)
 {
     struct trace_governor *governor = &session->governor;
@@ -91,7 +90,7 @@ uint64_t trace_govern_next_ns(const struct trace_session *session)
     return governs(session) ? session->governor.next_ns : UINT64_MAX;
 }
 
-/* While a command waits the thread is urgent already, and stays so until then. */
+/* A waiting command has raised the priority already. */
 void trace_govern_hurry(struct trace_session *common)
 {
     const uint64_t now_ns = sprof_clock_monotonic_ns();
@@ -109,8 +108,10 @@ void trace_govern_hurry(struct trace_session *common)
 
 /* == Taking probes back == */
 
-/* While all threads stand still. The jump is one instruction, so no thread is within it. Threads
- * that came through it go on in thunk and copy, which stay. */
+/* == Removing probes == */
+
+/* Called while all threads stand still. No thread is inside the jump, which is one instruction.
+ * Threads behind it continue in thunk and copy, which stay. */
 static bool take_back(struct trace_session *session, int memory_fd, struct trace_probe *probe)
 {
     const off_t site = (off_t)(session->files.items[probe->file].bias + probe->function->site);
@@ -152,8 +153,7 @@ static void remove_stopped(void *context)
     }
 }
 
-/* Removes probes that cannot come back; others go to rest. Where threads cannot be stopped the
- * probes stay, switched off. */
+/* Other probes rest. If threads cannot be stopped, probes stay, switched off. */
 static void remove_probes(struct trace_session *session)
 {
     struct inject_stop stop = {.notes_sharers = &session->process.shared->has_sharers};
@@ -164,7 +164,7 @@ static void remove_probes(struct trace_session *session)
                               : open(path, O_RDWR | O_CLOEXEC);
     const uint64_t begin_ns = sprof_clock_monotonic_ns();
     struct removing removing = {session, memory_fd};
-    /* a probe in a file is switched by one byte, without a stop */
+    /* one byte switches an embedded probe, without a stop */
     if (memory_fd >= 0 && !session->executable.is_replaced && session->backend->only_embedded)
         remove_stopped(&removing);
     else if (memory_fd >= 0 && !session->executable.is_replaced &&
@@ -204,7 +204,6 @@ static struct trace_call_cost cost_of(const struct trace_session *session, doubl
     };
 }
 
-/* Whether calls pass a probe that does nothing. */
 static bool is_passed(const struct trace_session *session, size_t number)
 {
     const struct trace_probe *probe = &session->probes.items[number];
@@ -212,7 +211,7 @@ static bool is_passed(const struct trace_session *session, size_t number)
            atomic_load(&session->process.shared->tiers[number]) == PROBE_OFF;
 }
 
-/* A probe that is off has as many calls as before. */
+/* A probe that is off has no new calls, so its last rate is used. */
 static double calls_since(const struct seen *seen, struct trace_probe *probe, bool is_off)
 {
     const double calls =
@@ -231,7 +230,6 @@ static enum trace_governed doing(const struct trace_session *session, size_t num
                                                                              : TRACE_GOVERNED_COUNT;
 }
 
-/* Fills the list. */
 static void add_up(struct trace_session *session, struct seen *seen)
 {
     for (size_t i = 0; i < session->probes.count; i++) {
@@ -241,7 +239,7 @@ static void add_up(struct trace_session *session, struct seen *seen)
         struct trace_spent spent = {.probe = (uint32_t)i,
                                     .self_ns = self_per_call(probe),
                                     .does = doing(session, i),
-                                    /* the heap check needs all of them */
+                                    /* the heap check needs all */
                                     .must_count = probe->operation != 0};
         const bool is_off = spent.does == TRACE_GOVERNED_OFF;
         spent.calls = calls_since(seen, probe, is_off);
@@ -294,7 +292,6 @@ static int lower(struct trace_session *session, struct seen *seen, double limit,
     return result;
 }
 
-/* Counts functions again that were off, as far as there is room. */
 static int count_again(struct trace_session *session, const struct seen *seen, double limit,
                        size_t *changed)
 {
@@ -321,7 +318,7 @@ static int count_again(struct trace_session *session, const struct seen *seen, d
     return result;
 }
 
-/* Times the cheapest of the counted functions again, if there is room. */
+/* Times the cheapest counted function again, within the limit. */
 static int time_one(struct trace_session *session, const struct seen *seen, double limit)
 {
     const struct trace_spent *best = NULL;
@@ -347,7 +344,7 @@ static int raise_some(struct trace_session *session, const struct seen *seen, do
     return result || changed ? result : time_one(session, seen, limit);
 }
 
-/* Calls out of the traced modules go first. Returns what the rest of their probes costs. */
+/* Calls to untraced modules go first. Returns what their remaining probes cost. */
 static double lower_outside(struct trace_session *session, double limit_ns)
 {
     size_t lowered;
@@ -402,7 +399,7 @@ static int decide(struct trace_session *session, uint64_t cpu_ns)
 int trace_govern(struct trace_session *session)
 {
     struct trace_governor *governor = &session->governor;
-    enum { LEAST_NS = 2000000 }; /* less CPU time says nothing */
+    enum { LEAST_NS = 2000000 }; /* less CPU time shows nothing */
     if (!governs(session) || session->times.now_ns < governor->next_ns)
         return 0;
     if (session->times.now_ns < governor->look_ns && !is_expensive(session)) {

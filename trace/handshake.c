@@ -1,5 +1,4 @@
-/* Waits for the hello of an agent, makes the memory that sprof and agent share, and lets the
- * command go. */
+/* Waits for an agent's hello, shares memory with it, and lets the command go. */
 #include "trace/handshake.h"
 #include "inject/inject.h"
 #include "trace/figures/keep_rules.h"
@@ -19,10 +18,10 @@
 #include <unistd.h>
 
 enum {
-    SLOW_START_MS = 10000, /* until a message says that the command has not come yet */
+    SLOW_START_MS = 10000, /* then a message reports the wait */
 };
-/* Of addresses; pages exist where something was called. With --children each program has its own in
- * sprof, too. */
+/* Address space. Only pages of called functions take memory. With --children sprof maps one per
+ * program. */
 #define SHARED_BYTES_MAX (UINT64_C(512) << 30)
 #define SHARED_BYTES_MAX_OF_MANY (UINT64_C(64) << 30)
 #define LATER_PROBES_OF_MANY 16384
@@ -76,7 +75,7 @@ int trace_send_off(struct trace_session *session, struct sprof_error *error)
 
 /* == Shared memory == */
 
-/* The main thread's stack, as far down as it may grow. */
+/* Includes the room into which the main thread's stack may grow. */
 static void find_stack(struct trace_session *session)
 {
     char path[64], line[512];
@@ -101,7 +100,6 @@ static void find_stack(struct trace_session *session)
         fclose(maps);
 }
 
-/* A mask 2^n - 1 of at least so much. */
 static uint64_t mask_of(uint64_t bytes)
 {
     uint64_t mask = 1;
@@ -110,8 +108,7 @@ static uint64_t mask_of(uint64_t bytes)
     return mask;
 }
 
-/* Libraries may bring more, up to the number of thunks. A process that listens needs no more than
- * it has. */
+/* Leaves room for later libraries, up to the number of thunks. Listening processes need none. */
 static uint32_t capacity_of(const struct trace_session *session)
 {
     const struct trace_options *options = &session->options;
@@ -133,8 +130,7 @@ static const char *cure_of_memory(int errnum)
                : "see `ulimit -v`, which sprof is under, too";
 }
 
-/* Sets the size of the memory and seals it. The process may change the size until then, so it is
- * checked afterwards. */
+/* The process can change the size until the seal, so the size is checked after it. */
 static int make_memory(struct trace_session *session, struct sprof_error *error)
 {
     if (!session->backend->borrows)

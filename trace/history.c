@@ -1,5 +1,4 @@
-/* Finds what has come into force: which functions are chosen, what became of their probes, and by
- * what. */
+/* Finds which functions are chosen, what changed for their probes, and why. */
 #include "trace/history.h"
 #include "trace/drill/drilling.h"
 #include "trace/probes/ranges.h"
@@ -24,7 +23,7 @@ static enum state state_of(const struct trace_session *program, size_t number, e
     return probe->rests ? RESTS : probe->is_on ? IN : OFF;
 }
 
-/* A drill-down decides where no range of a command does. */
+/* A drill-down decides if no range of a command does. */
 static const char *chooser_of(const struct trace_session *program, size_t number)
 {
     return program->trace->drilling && !trace_ranges_decide(program, number) ? "adaptive"
@@ -51,7 +50,7 @@ static const char *cause_of(const struct trace_session *program, size_t number, 
     return noted == RESTS && probe->governed ? "governor" : chooser_of(program, number);
 }
 
-/* Programs that execute the same file have the same functions: their beginning is noted once. */
+/* Programs of the same file share functions: each start is recorded once. */
 static bool is_news(struct trace_session *program, uint32_t number, bool *is_failed)
 {
     const uint32_t node = program->probes.items[number].node;

@@ -1,5 +1,5 @@
-/* trace, inside: what was in force when, as rows: options of phases, ranges of functions, and what
- * became of probes. */
+/* Writes rows that show what was in force when: options of phases, ranges, states of probes.
+ * Functions return 0 or SPROF_ENOMEM. */
 #ifndef SPROF_TRACE_HISTORY_H
 #define SPROF_TRACE_HISTORY_H
 
@@ -9,32 +9,30 @@
 
 struct trace_session;
 
-/* A range that is on, and since when. */
+/* A range that is on. */
 struct trace_history_range {
     uint32_t number;
-    uint64_t since_ns; /* of the run */
-    bool is_first;     /* the one of the command line */
+    uint64_t since_ns; /* in time of the run */
+    bool is_first;     /* it is from the command line */
 };
 
-/* Of all programs. */
 struct trace_history {
-    uint32_t events;         /* numbers that rows have */
-    struct sprof_map probes; /* by node: its function has a row of its probe */
+    uint32_t events;         /* last number given to a row */
+    struct sprof_map probes; /* nodes whose probe has a row */
     SPROF_VEC(struct trace_history_range) ranges;
-    bool has_ranges; /* one was noted */
+    bool has_ranges;
 };
 
-/* Of one program: what was noted of each probe last. */
+/* The last recorded state of each probe of a program. */
 struct trace_history_states {
     uint8_t *states;
     size_t count;
-    bool is_begun; /* the first probes are noted */
+    bool is_begun;
 };
 
-/* Notes what has become of probes since the last time. Returns 0 or SPROF_ENOMEM. */
 int trace_history_serve(struct trace_session *program);
 
-/* Notes which ranges are on. `session` is the common one. Returns 0 or SPROF_ENOMEM. */
+/* Records which ranges are on. `session` is the common one. */
 int trace_history_ranges(struct trace_session *session);
 
 void trace_history_release(struct trace_history *history);
@@ -43,25 +41,24 @@ void trace_history_release(struct trace_history *history);
 
 struct store_probe_event;
 
-/* A moment as a time of the run. */
+/* Converts to time of the run. */
 uint64_t trace_history_time(const struct trace_session *session, uint64_t now_ns);
 
-/* Writes an event of a probe; its time and its node are filled in. Returns 0 or SPROF_ENOMEM. */
+/* Writes an event of a probe. Sets its time and node. */
 int trace_history_put(struct trace_session *program, uint32_t number, uint64_t now_ns,
                       const struct store_probe_event *event);
 
-/* Notes the options of the phase that has begun. Returns 0 or SPROF_ENOMEM. */
 int trace_history_phase(struct trace_session *session, const char *mode);
 
-/* Notes that a probe does something else from now on: "timed", "counted", "off" … `share` as in
- * struct store_probe_event. Returns 0 or SPROF_ENOMEM. */
+/* Records what a probe does from now on: "timed", "counted", "off" … For `share` see struct
+ * store_probe_event. */
 int trace_history_probe(struct trace_session *program, uint32_t number, const char *what,
                         const char *cause, double share);
 
-/* The same of all probes, and how many calls are open. */
+/* Does so for all probes, with the number of open calls. */
 int trace_history_all(struct trace_session *session, const char *what, const char *cause);
 
-/* Writes the row of a probe, the first time. Returns 0 or SPROF_ENOMEM. */
+/* Writes a probe's row, once. */
 int trace_history_describe(struct trace_session *program, uint32_t number);
 
 #endif

@@ -1,11 +1,11 @@
-/* Writes rows of what became of probes, of the options of phases, and of probes themselves. */
+/* Writes rows of probes, their changes, and options of phases. */
 #include "trace/history.h"
 #include "trace/tracing.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 
-enum { MOST_EVENTS = 1 << 18 }; /* a command in a loop must not fill the disk */
+enum { MOST_EVENTS = 1 << 18 }; /* so that a command in a loop does not fill the disk */
 
 uint64_t trace_history_time(const struct trace_session *session, uint64_t now_ns)
 {
@@ -67,8 +67,7 @@ static const struct plan_function *function_at(const struct plan *plan, uint64_t
                                 : NULL;
 }
 
-/* Counts by function of the file how many others call it directly. A call through the PLT leads to
- * no function of the file. */
+/* Counts direct callers of each function of the file. Calls through the PLT are not included. */
 static void count_callers(struct trace_session *program, struct trace_file *file)
 {
     const struct plan *plan = &file->plan;
@@ -84,7 +83,7 @@ static void count_callers(struct trace_session *program, struct trace_file *file
         }
 }
 
-/* 0: none, or not known. */
+/* 0: none or unknown. */
 static uint32_t callers_of(struct trace_session *program, struct trace_file *file, uint64_t start)
 {
     if (!file->callers)

@@ -1,4 +1,4 @@
-/* Reads the rules of `--keep`. */
+/* Parses the rules of `--keep`. */
 #include "trace/keep_rule.h"
 #include "trace/capture.h"
 #include "trace/condition.h"
@@ -13,13 +13,12 @@ enum { TEXT_MOST = 4096, SLOWEST_MOST = 16 };
 
 struct parser {
     const char *text;
-    size_t at, length; /* of the word that is read */
+    size_t at, length;
     struct sprof_error *error;
 };
 
 /* == Errors == */
 
-/* Shows the place in the rule, with what fits there. */
 static int refuse(const struct parser *parser, size_t at, const char *wanted)
 {
     return trace_show_place(parser->text, at, "this is no rule; at ^ give ", wanted, parser->error);
@@ -38,7 +37,7 @@ static void skip_blanks(struct parser *parser)
         parser->at++;
 }
 
-/* Reads the next word; its length is 0 at the end, and at a colon that is no part of a name. */
+/* A word of length 0 is the end, or a colon outside of a name. */
 static void next_word(struct parser *parser)
 {
     parser->at += parser->length;
@@ -65,7 +64,6 @@ static int expect_word(struct parser *parser, const char *word, const char *want
     return 0;
 }
 
-/* "20ms" */
 static int read_time(struct parser *parser, uint64_t *time_ns)
 {
     static const struct {
@@ -115,7 +113,7 @@ static enum comparison comparison_of(const struct parser *parser)
     return is_word(parser, "==") ? EQUAL : NO_COMPARISON;
 }
 
-/* "-7", "0x10", "2.5": false where a text of that length is none that a range can have. */
+/* Parses "-7", "0x10", "2.5". False: no number, or beyond the range. */
 static bool is_number(const char *text, size_t length, long double *number)
 {
     char copy[64], *stop = NULL;
@@ -128,7 +126,7 @@ static bool is_number(const char *text, size_t length, long double *number)
     return stop == copy + length && *number > -9e18L && *number < 9e18L;
 }
 
-/* Integers and other numbers that are at least, or at most, a bound, or beyond it. */
+/* `is_beyond` excludes the bound itself. */
 static void set_low(struct trace_keep_test *test, long double bound, bool is_beyond)
 {
     test->low = is_beyond ? (int64_t)floorl(bound) + 1 : (int64_t)ceill(bound);
@@ -141,7 +139,7 @@ static void set_high(struct trace_keep_test *test, long double bound, bool is_be
     test->high_real = is_beyond ? nextafter((double)bound, -INFINITY) : (double)bound;
 }
 
-/* The number of "ENOENT", of a test of errno; 0: it is none. */
+/* Returns the number of an error such as "ENOENT" in a test of errno; 0: none. */
 static int error_of(const struct parser *parser, const struct trace_keep_test *test)
 {
     enum { ERRORS = 256 };
@@ -187,7 +185,7 @@ static int read_value(struct parser *parser, struct trace_keep_test *test, enum 
     return 0;
 }
 
-/* Reads a text in quotation marks, in which \\ stands before one, into *copy, which is owned. */
+/* Reads quoted text; \\ escapes a quotation mark. The caller frees *copy. */
 static int read_text(struct parser *parser, size_t most, const char *wanted, char **copy)
 {
     const char *begin = parser->text + parser->at + 1, *text = begin;
@@ -211,7 +209,6 @@ static int read_text(struct parser *parser, size_t most, const char *wanted, cha
     return 0;
 }
 
-/* A test of what the tracer reads: of a path at the entry or the exit, or of a text. */
 static int add_late(struct parser *parser, struct trace_keep_rule *rule,
                     const struct trace_keep_late *late, size_t at)
 {
@@ -243,7 +240,7 @@ static size_t read_path(const char *text, struct trace_keep_late *late)
     return length ? before + length : 0;
 }
 
-/* Whether a test needs more than the words of a call. */
+/* Whether the test needs more than the agent's words of a call. */
 static bool needs_memory(const struct trace_keep_late *late)
 {
     const struct symbolize_path *path = &late->path;
@@ -251,7 +248,6 @@ static bool needs_memory(const struct trace_keep_late *late)
            (path->name && memchr(path->name, ':', path->name_length));
 }
 
-/* Reads the value behind a comparison, and adds the test. */
 static int read_compared(struct parser *parser, struct trace_keep_rule *rule,
                          struct trace_keep_late *late, enum comparison how, size_t at)
 {
@@ -269,7 +265,7 @@ static int read_compared(struct parser *parser, struct trace_keep_rule *rule,
     return add_test(parser, rule, &late->range, at);
 }
 
-/* Reads "returns OP V", "returns V", "errno", "errno V" or "EXPR OP V", at its first word. */
+/* Reads "returns OP V", "returns V", "errno", "errno V" or "EXPR OP V". */
 static int read_test(struct parser *parser, struct trace_keep_rule *rule)
 {
     struct trace_keep_late late = {.at = parser->text + parser->at};
@@ -298,7 +294,6 @@ static int read_test(struct parser *parser, struct trace_keep_rule *rule)
     return result;
 }
 
-/* Whether a value's name and a comparison begin here. */
 static bool begins_test(const struct parser *parser)
 {
     struct parser next = *parser;
@@ -341,7 +336,6 @@ static int read_self(struct parser *parser, struct trace_keep_rule *rule)
     return result ? result : read_time(parser, &rule->self_ns);
 }
 
-/* Reads a regular expression: a word, or what is in quotes. */
 static int read_expression(struct parser *parser, struct trace_keep_rule *rule,
                            enum trace_keep_expression which)
 {
@@ -404,10 +398,10 @@ static int read_next(struct parser *parser, struct trace_keep_rule *rule)
     return read_number(parser, &rule->next, UINT32_MAX, "a number from 1 on, as in `next 5`");
 }
 
-/* Each condition that begins with a word of its own. */
+/* Conditions that begin with a word of their own. */
 static const struct {
     const char *word, *shown;
-    int (*read)(struct parser *parser, struct trace_keep_rule *rule); /* what is behind the word */
+    int (*read)(struct parser *parser, struct trace_keep_rule *rule);
     bool may_repeat;
 } conditions[] = {
     {"over", "over T", read_over, false},
@@ -437,7 +431,7 @@ static int refuse_condition(const struct parser *parser)
     return result;
 }
 
-/* Reads the condition that begins with the present word. *had: those that were, a bit each. */
+/* *had: one bit for each condition read so far. */
 static int read_condition(struct parser *parser, struct trace_keep_rule *rule, uint32_t *had)
 {
     const size_t at = parser->at;
@@ -457,7 +451,7 @@ static int read_condition(struct parser *parser, struct trace_keep_rule *rule, u
 
 /* == Load == */
 
-/* Reads "p99 > 20ms". False: it is something else. */
+/* Reads "p99 > 20ms". False: something else. */
 static bool read_quantile(const char *text, struct trace_keep_rule *rule)
 {
     struct trace_condition condition;
@@ -469,8 +463,7 @@ static bool read_quantile(const char *text, struct trace_keep_rule *rule)
     return true;
 }
 
-/* Reads "cpu > 80 %", "calls/s > 1000", "open > 64", "rss > 2GiB" or "p99 > 20ms", behind "while".
- */
+/* Reads "cpu > 80 %", "calls/s > 1000", "open > 64", "rss > 2GiB" or "p99 > 20ms". */
 static int read_load(struct parser *parser, struct trace_keep_rule *rule)
 {
     static const char wanted[] =
@@ -478,7 +471,7 @@ static int read_load(struct parser *parser, struct trace_keep_rule *rule)
     static const struct {
         const char *name;
         enum trace_keep_load load;
-        const char *unit; /* that may stand behind the number, or apart */
+        const char *unit; /* after the number; blanks may precede */
         double factor;
     } loads[] = {{"cpu", TRACE_LOAD_CPU, "%", 0.01},      {"calls/s", TRACE_LOAD_CALLS, "", 1},
                  {"open", TRACE_LOAD_OPEN, "", 1},        {"rss", TRACE_LOAD_RSS, "KiB", 1024},
@@ -505,7 +498,7 @@ static int read_load(struct parser *parser, struct trace_keep_rule *rule)
 
 /* == Functions == */
 
-/* Reads the expression behind the colon, all of it or what is in quotes, and a load behind it. */
+/* Reads what follows the colon: an expression, perhaps quoted, and an optional load. */
 static int read_function(struct parser *parser, struct trace_keep_rule *rule)
 {
     parser->at++;

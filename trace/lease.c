@@ -1,9 +1,9 @@
-/* Renews the lease of probes. Beyond it they do nothing. So they end by themselves where sprof and
- * keeper are killed, and at a deadline where sprof stands still. */
+/* Renews the lease of probes, after which they do nothing. So probes stop if sprof and keeper are
+ * killed, and at a deadline if sprof stands still. */
 #include "trace/tracing.h"
 
 #define LEASE_NS UINT64_C(3000000000)
-#define LATE_NS UINT64_C(20000000) /* sprof itself is earlier while it runs */
+#define LATE_NS UINT64_C(20000000) /* a running sprof pauses first */
 
 static double tick_ns(const struct trace_session *common)
 {
@@ -16,7 +16,7 @@ void trace_lease_make(struct trace_session *session)
 {
     const double ticks = (double)LEASE_NS / tick_ns(session->common);
     atomic_store(&session->process.shared->lease, UINT64_MAX);
-    if (session->backend->needs_lease) /* a listening agent sees the end of the socket */
+    if (session->backend->needs_lease) /* a listening agent sees the socket's end */
         atomic_store(&session->process.shared->lease_ticks, (uint64_t)ticks);
 }
 
@@ -47,8 +47,7 @@ void trace_lease_set_deadline(struct trace_session *session, uint64_t off_ns)
         begin(session->trace->programs.items[i]);
 }
 
-/* Renews a lease. Returns the time in ticks at which it had ended against the plan; 0: it had not.
- */
+/* Renews a lease. Returns the tick at which it had ended unplanned; 0: it had not. */
 static uint64_t serve(struct trace_session *session)
 {
     const uint64_t over = atomic_load(&session->process.shared->lease_over);
@@ -58,7 +57,7 @@ static uint64_t serve(struct trace_session *session)
         return 0;
     }
     if (is_deadline)
-        session->trace->off_ns = 1; /* in the past */
+        session->trace->off_ns = 1;
     begin(session);
     if (over && !is_deadline)
         trace_switch(session);

@@ -1,6 +1,5 @@
-/* Libraries that the program loads and unloads while it runs. A thread of the loader waits in the
- * agent (agent/probe/loaded.c), so probes are placed before anything of a library runs, and
- * forgotten when it is gone. */
+/* Follows libraries that a program loads and unloads. Its loader waits in the agent
+ * (agent/probe/loaded.c), so probes are placed before a library's code runs. */
 #include "trace/load.h"
 #include "base/file.h"
 #include "trace/figures/coverage.h"
@@ -19,12 +18,14 @@ struct trace_loads {
     struct trace_session *session;
     struct trace_mapped_files mapped;
     SPROF_VEC(uint32_t)
-    files; /* loaded so far, of session->files; in a running process also those from the start */
+    files; /* loaded ones; in a running process including those of the start */
 };
 
 /* == Libraries that went == */
 
-/* Forgets a file that is gone. Nothing is written there, because other memory may be mapped. */
+/* == Unloaded libraries == */
+
+/* Writes nothing, because other memory may be mapped there. */
 static void forget_file(struct trace_session *session, struct trace_file *file)
 {
     file->is_loaded = false;
@@ -33,8 +34,8 @@ static void forget_file(struct trace_session *session, struct trace_file *file)
     trace_forget_sites(session, file->first, file->count);
 }
 
-/* Programs put other memory in the place of their code, as large pages, and copy it there with the
- * jumps. These are to be taken out, too. */
+/* A program may move its code into large pages, for example. The copy has the jumps, which must be
+ * removed, too. */
 static bool has_jumps(const struct trace_session *session, const struct trace_file *file)
 {
     for (size_t i = file->first; i < file->first + file->count; i++) {
@@ -71,7 +72,9 @@ static void forget_gone(struct trace_loads *loads)
 
 /* == Libraries that came == */
 
-/* Relocations in code would be written over probes. */
+/* == Loaded libraries == */
+
+/* The loader would overwrite probes. */
 static bool has_text_relocations(const struct image_request *request)
 {
     struct image *image;
@@ -89,7 +92,7 @@ static bool has_text_relocations(const struct image_request *request)
     return has;
 }
 
-/* A library that came back: its functions keep their numbers and figures. */
+/* Libraries keep numbers and figures. */
 static struct trace_file *find_known(struct trace_loads *loads, const struct plan_module *module)
 {
     for (size_t i = 0; i < loads->files.count; i++) {
@@ -181,7 +184,6 @@ static int place_new(struct trace_loads *loads, struct plan_module *module,
     return result;
 }
 
-/* Whether a mapping was there when files were planned, or came meanwhile. */
 static bool is_known(const struct trace_loads *loads, const struct trace_mapped *mapped)
 {
     for (size_t i = 0; i < loads->files.count; i++) {
@@ -193,7 +195,6 @@ static bool is_known(const struct trace_loads *loads, const struct trace_mapped 
     return false;
 }
 
-/* A failure leaves a library without probes, and the program as it is. */
 static int take_new(struct trace_loads *loads, struct trace_mapped *mapped, struct cache *cache)
 {
     struct trace_session *session = loads->session;
@@ -287,7 +288,7 @@ int trace_loads_note(struct trace_session *session, struct sprof_error *error)
     return open_loads(session, error);
 }
 
-/* Notes the files of the start, so that a library that is loaded again keeps its figures. */
+/* Libraries of the start keep their figures when they are loaded again. */
 static int know_files(struct trace_loads *loads)
 {
     struct trace_session *session = loads->session;
@@ -296,7 +297,7 @@ static int know_files(struct trace_loads *loads)
     for (uint32_t i = 0; i < session->files.count && !result; i++) {
         struct trace_file *file = &session->files.items[i];
         for (size_t k = 0; k < loads->mapped.now.count && !result && !file->is_loaded; k++) {
-            /* the file may be mapped twice, as by dlmopen */
+            /* dlmopen can map a file twice */
             if (loads->mapped.now.items[k].address != file->loaded_at ||
                 !trace_mapped_is_of(&loads->mapped.now.items[k], file))
                 continue;

@@ -1,5 +1,5 @@
-/* Talks with the thread of the program's loader that waits in the agent: the beat, requests, and
- * the end of its wait. */
+/* Serves the thread of the program's loader that waits in the agent: the beat, requests, and the
+ * end of its wait. */
 #include "trace/loader.h"
 #include "trace/tracing.h"
 
@@ -13,7 +13,7 @@
 
 enum {
     BEAT_MS = 100,
-    ANSWER_MS = 5000, /* for the waiting thread to map something */
+    ANSWER_MS = 5000, /* for a mapping by the waiting thread */
 };
 
 static void wait_on(_Atomic uint32_t *word, uint32_t value, int ms)
@@ -28,7 +28,7 @@ static void set_state(struct probe_loading *loading, uint32_t state)
     syscall(SYS_futex, &loading->state, FUTEX_WAKE, INT_MAX, NULL, NULL, 0);
 }
 
-/* Raises the beat for the command, and wakes sprof when the command asks. */
+/* Raises the beat, by which the command sees that sprof lives, and wakes sprof for requests. */
 static void *watch(void *context)
 {
     struct trace_loader *loader = context;

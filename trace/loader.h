@@ -1,5 +1,5 @@
-/* trace, inside: the thread of the program's loader that waits in the agent (agent/probe/loaded.c).
- */
+/* Serves the program's dynamic loader. A thread of it waits in the agent (agent/probe/loaded.c)
+ * until new libraries have probes. */
 #ifndef SPROF_TRACE_LOADER_H
 #define SPROF_TRACE_LOADER_H
 
@@ -12,41 +12,39 @@
 
 struct trace_session;
 
-/* The jump at the function by which the loader reports libraries. It leads to the agent. */
+/* The jump to the agent, in the function by which the loader reports libraries. */
 struct trace_hook {
-    uint64_t at;     /* 0: it is not there */
-    uint64_t wanted; /* where it is to be in a running process; 0: nowhere */
+    uint64_t at;     /* 0: not placed */
+    uint64_t wanted; /* address for it in a running process; 0: none */
     uint8_t original[PLAN_JUMP_BYTES], jump[PLAN_JUMP_BYTES];
 };
 
 struct trace_loader {
     struct probe_loading *shared; /* NULL: the loader is not followed */
-    pthread_t thread;             /* raises the beat, and waits for requests */
+    pthread_t thread;             /* raises the beat, waits for requests */
     bool has_thread;
-    bool is_serving; /* a thread of the command waits */
+    bool is_serving; /* for a thread of the command */
     _Atomic bool ends;
-    int event_fd; /* readable: such a thread asks */
+    int event_fd; /* readable for such a thread's request */
     struct trace_hook hook;
 };
 
-/* Begins the thread of sprof. SPROF_ELIMIT: there can be none. */
+/* SPROF_ELIMIT: no thread. */
 int trace_loader_begin(struct trace_loader *loader, struct probe_loading *shared,
                        struct sprof_error *error);
 
-/* Whether a thread of the command waits to be served. Drains the event. Returns 1, 0, or
- * SPROF_ENOMEM. */
+/* Drains the event. Returns 1 if a thread of the command waits, else 0, or SPROF_ENOMEM. */
 int trace_loader_take(struct trace_loader *loader);
 
-/* Lets the served thread go on. */
 void trace_loader_done(struct trace_loader *loader);
 
-/* Has the waiting thread carry out a request of agent/probe.h. Returns the answer, or -EPIPE. */
+/* The waiting thread executes the request. Returns the answer or -EPIPE. */
 int64_t trace_loader_ask(struct trace_session *session, const struct probe_request *request);
 
-/* Readable when there is work; -1: never. */
+/* -1: none. */
 int trace_loader_fd(const struct trace_loader *loader);
 
-/* The command waits no more. */
+/* Ends all waiting in the command. */
 void trace_loader_close(struct trace_loader *loader);
 void trace_loader_release(struct trace_loader *loader);
 

@@ -1,4 +1,4 @@
-/* Reads what a process has mapped as code, and what its loader has loaded of that. */
+/* Reads a process's executable mappings and its loader's list. */
 #include "trace/mapped_files.h"
 
 #include <link.h>
@@ -6,7 +6,7 @@
 
 enum { LINKED_MOST = 16384 };
 
-/* Keeps each path once, so that equal paths are one pointer. */
+/* Stores each path once: equal paths are one pointer. */
 static const char *kept_path(struct trace_mapped_files *files, const char *path)
 {
     const size_t length = sprof_file_path_length(path);
@@ -16,7 +16,7 @@ static const char *kept_path(struct trace_mapped_files *files, const char *path)
     char *kept = sprof_arena_alloc(&files->session->arena, length + 1);
     if (!kept || sprof_vec_push(&files->paths, (const char *)kept))
         return NULL;
-    memcpy(kept, path, length); /* the rest is zero */
+    memcpy(kept, path, length); /* ends with NUL */
     return kept;
 }
 

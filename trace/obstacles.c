@@ -1,4 +1,4 @@
-/* Finds out why nothing can be put into a program, and says so. */
+/* Finds and reports why the agent cannot be put into a program. */
 #include "trace/obstacles.h"
 #include "inject/inject.h"
 
@@ -8,7 +8,6 @@
 #include <string.h>
 #include <sys/resource.h>
 
-/* Why nothing can be put into a program of such a file; NULL: it can, or it cannot run here. */
 const char *trace_obstacle_of_file(enum agent_file kind, const char *path)
 {
     switch (kind) {
@@ -45,8 +44,7 @@ static bool has_descriptor(pid_t pid)
     return used < limit.rlim_cur;
 }
 
-/* Why there is no room for the window of records, or for the agent. A command has sprof's own
- * limits. */
+/* Room is needed for the window of records and the agent. A command has sprof's limits. */
 const char *trace_obstacle_of_room(pid_t pid)
 {
     char mode = '0';

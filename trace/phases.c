@@ -4,13 +4,11 @@
 
 const char *const trace_mode_words[] = {"stats", "coverage", "log", NULL};
 
-/* Mode coverage times no calls, so its time is no base of shares. */
 bool trace_is_unmeasured(const struct trace_session *session)
 {
     return session->paused || session->mode == TRACE_COVERAGE;
 }
 
-/* Begins a stretch of the run at session->times.now_ns. */
 int trace_begin_phase(struct trace_session *session, const char *mark, struct sprof_error *error)
 {
     const struct store_phase phase = {

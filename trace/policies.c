@@ -1,4 +1,4 @@
-/* The table of policies, and loops over it. */
+/* The table of policies: what a trace does beside counting. */
 #include "trace/policies.h"
 #include "trace/drill/drilling.h"
 #include "trace/figures/keep_requests.h"
@@ -14,13 +14,12 @@ static int collect_ended(struct trace_session *program)
     return trace_collect(program, TRACE_COLLECT_ENDED);
 }
 
-/* Uprobes hold max_overhead in their own way. */
 static int govern_by_backend(struct trace_session *program)
 {
     return program->backend->govern ? program->backend->govern(program) : 0;
 }
 
-/* In the order in which they work. Figures come before what decides by them. */
+/* The order matters: figures come before what decides by them. */
 static const struct trace_policy policies[] = {
     {.often = trace_states_begin},
     {.often = trace_states_read},

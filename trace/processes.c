@@ -1,4 +1,4 @@
-/* The processes of a program: which of them live, and their CPU time. */
+/* Keeps track of a program's processes and their CPU time. */
 #include "trace/tracing.h"
 
 #include "base/compat.h"
@@ -17,7 +17,7 @@
 
 enum { MAPS_MAX = 16 << 20 };
 
-/* CPU time of a process; unchanged where the process is gone. */
+/* *cpu_ns stays as it was if the process is gone. */
 static void read_cpu_time(pid_t pid, uint64_t *cpu_ns)
 {
     clockid_t clock;
@@ -33,7 +33,7 @@ static int add(struct trace_session *session, pid_t pid, bool is_there)
         process.fd = (int)syscall(SYS_pidfd_open, pid, 0);
         process.is_over = process.fd < 0 && errno == ESRCH;
     }
-    if (session->options.pid && !process.is_over) { /* it is older than the trace */
+    if (session->options.pid && !process.is_over) {
         read_cpu_time(pid, &process.before_ns);
         process.cpu_ns = process.before_ns;
     }
@@ -75,7 +75,6 @@ int trace_process_add_forked(struct trace_session *session, pid_t pid)
     return add_forked(session, pid, true);
 }
 
-/* Whether a process maps the program's shared memory. */
 bool trace_maps_hold_program(const char *maps, const struct trace_session *program)
 {
     struct stat status;
@@ -94,7 +93,6 @@ bool trace_maps_hold_program(const char *maps, const struct trace_session *progr
     return false;
 }
 
-/* The mappings of a live process; NULL: it has ended, or may not be read. */
 const char *trace_maps_read(pid_t pid, struct sprof_str *maps)
 {
     char path[64];
@@ -111,8 +109,6 @@ bool trace_program_is_mapped(const struct trace_session *session, pid_t pid)
     return is;
 }
 
-/* Between vfork and exec a child has its parent's code, whose other threads run while it is
- * stopped. */
 bool trace_has_parents_memory(pid_t pid)
 {
     struct sprof_proc_status status;
@@ -120,8 +116,8 @@ bool trace_has_parents_memory(pid_t pid)
            !syscall(SYS_kcmp, pid, status.parent, KCMP_VM, 0, 0);
 }
 
-/* Whether a process can be the one that calls itself `inner`. It is younger than sprof, and neither
- * sprof nor the keeper, whatever the program wrote. */
+/* Whether a process can be the one with pid `inner` in its namespace. A program can write any
+ * number, so it must be younger than sprof, and neither sprof nor the keeper. */
 static bool can_be(const struct trace_session *session, pid_t pid, pid_t inner)
 {
     struct sprof_proc_stat stat, own;
@@ -132,7 +128,7 @@ static bool can_be(const struct trace_session *session, pid_t pid, pid_t inner)
            status.inner == inner;
 }
 
-/* The process of the program with this number in a pid namespace of its own; 0: none is left. */
+/* Finds a process by its pid in another namespace; 0: none. */
 static pid_t find_inside(const struct trace_session *session, pid_t inner)
 {
     DIR *directory = opendir("/proc");
@@ -148,7 +144,6 @@ static pid_t find_inside(const struct trace_session *session, pid_t inner)
     return found;
 }
 
-/* Whether the program was executed in another pid namespace than sprof's. */
 static bool is_inside(const struct trace_session *session)
 {
     return session->process.hello.pid &&
@@ -171,8 +166,6 @@ pid_t trace_process_thread(const struct trace_session *session, pid_t pid, uint3
     return found;
 }
 
-/* The number here of a process that calls itself `pid`, which differs in a pid namespace of its
- * own. */
 pid_t trace_process_seen(struct trace_session *session, uint32_t number)
 {
     struct sprof_proc_stat stat;
@@ -196,7 +189,7 @@ pid_t trace_process_seen(struct trace_session *session, uint32_t number)
     return trace_process_find(session, pid) || !add_forked(session, pid, is_there) ? pid : 0;
 }
 
-/* Where there is no descriptor, a process that waits to be reaped has ended, too. */
+/* Without a pidfd a zombie counts as ended. */
 static bool has_ended(const struct trace_process *process)
 {
     struct pollfd ends = {.fd = process->fd, .events = POLLIN};
@@ -213,7 +206,7 @@ bool trace_processes_are_over(struct trace_session *session)
         struct trace_process *process = &session->processes.list.items[i];
         if (!process->is_over && has_ended(process)) {
             process->is_over = true;
-            read_cpu_time(process->pid, &process->cpu_ns); /* readable until its parent reaps it */
+            read_cpu_time(process->pid, &process->cpu_ns); /* readable until it is reaped */
             inject_keeper_forget(&session->trace->keeper, process->pid);
             if (process->fd >= 0)
                 close(process->fd);

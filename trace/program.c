@@ -1,4 +1,4 @@
-/* A program of several, from the hello of its agent until its probes are placed. */
+/* Sets up one of several programs, from its agent's hello until its probes are placed. */
 #include "trace/program.h"
 #include "inject/inject.h"
 #include "trace/drill/below.h"
@@ -113,7 +113,7 @@ int trace_programs_poll(const struct trace_session *common, struct trace_polls *
     return result;
 }
 
-/* The row of its parent, if that is known; else the command's. */
+/* Returns its parent if that has a row, else the command. */
 static pid_t known_parent(const struct trace_session *common, pid_t pid)
 {
     struct sprof_proc_status status;
@@ -124,8 +124,7 @@ static pid_t known_parent(const struct trace_session *common, pid_t pid)
     return common->process.pid;
 }
 
-/* Writes rows of a process that has executed a program, with its mappings. Two programs of one
- * process have two rows. */
+/* Writes rows of the process and its mappings. Two programs of one process have two rows. */
 static int note_process(struct trace_session *program, bool was_known)
 {
     struct trace_session *common = program->common;
@@ -190,7 +189,7 @@ int trace_program_begin(struct trace_session *program, bool was_known, struct sp
     trace_program_note_modules(program);
     result = program->backend->place(program, error);
     if (result)
-        return result; /* its agent still waits: the caller lets it go */
+        return result; /* the caller lets the waiting agent go */
     close(program->process.agent_fd);
     program->process.agent_fd = -1;
     if (program->mode == TRACE_COVERAGE && trace_coverage_begin(program))

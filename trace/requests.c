@@ -1,4 +1,4 @@
-/* Sends requests to the agent of a program, in the way that it can be reached now. */
+/* Sends requests to a program's agent by an open route. */
 #include "trace/requests.h"
 #include "inject/inject.h"
 

@@ -1,4 +1,4 @@
-/* Runs a tracing session: places probes, and writes what they measure until the end. */
+/* Runs a tracing session: places probes and writes what they measure until the end. */
 #include "inject/inject.h"
 #include "trace/drill/drilling.h"
 #include "trace/figures/coverage.h"
@@ -15,10 +15,10 @@
 #include <unistd.h>
 
 enum {
-    ROUND_MS = 100,  /* between two rounds */
-    CROWDED_MS = 10, /* where threads come and go in great numbers */
-    LOG_MS = 4,      /* between two rounds that read the rings of a log */
-    KEEP_MS = 20,    /* the same for kept calls */
+    ROUND_MS = 100,
+    CROWDED_MS = 10, /* rounds when many threads come and go */
+    LOG_MS = 4,      /* for rings of a log */
+    KEEP_MS = 20,    /* for kept calls */
     FIRST_FLUSH_NS = 1000000000,
 };
 
@@ -26,7 +26,7 @@ static int start(struct trace_session *session, struct sprof_error *error)
 {
     const struct probe_backend *backend = session->backend;
     const bool has_process =
-        !session->options.other_count; /* else each program is watched by itself */
+        !session->options.other_count; /* else each program is checked by itself */
     struct store_run *run = session->run;
     session->trace->own_cpu_start_ns = sprof_clock_own_cpu_ns();
     run->start_realtime_ns = sprof_clock_realtime_ns();
@@ -59,14 +59,12 @@ static int start(struct trace_session *session, struct sprof_error *error)
     return result ? result : recording_flush(session->recording, error);
 }
 
-/* Whether the duration is over. */
 static bool is_over(const struct trace_session *session)
 {
     return session->options.duration_ns &&
            sprof_clock_monotonic_ns() - session->times.start.ns >= session->options.duration_ns;
 }
 
-/* The time to the next round. */
 static int wait_ms(const struct trace_session *session)
 {
     const uint64_t now_ns = sprof_clock_monotonic_ns();
@@ -92,7 +90,6 @@ static int wait_ms(const struct trace_session *session)
     return next_ns > now_ns ? (int)((next_ns - now_ns) / 1000000) + 1 : 0;
 }
 
-/* Logs are read often, everything else now and then. */
 static int serve_program(struct trace_session *program)
 {
     trace_take_time(program);
@@ -129,7 +126,6 @@ static bool wants_flush(struct trace_session *session)
     return wants;
 }
 
-/* Adds the descriptors that wake the loop: the end, commands, requests of programs. */
 static int add_polls(struct trace_session *session, struct trace_polls *polls)
 {
     struct pollfd first[4];
@@ -152,7 +148,6 @@ static int add_polls(struct trace_session *session, struct trace_polls *polls)
     return membership->polls && !result ? membership->polls(session, polls) : result;
 }
 
-/* Whether all that is traced has ended. */
 static bool has_ended(struct trace_session *session, struct trace_result *result)
 {
     const struct trace_membership *membership = session->trace->membership;
@@ -166,7 +161,7 @@ static int wait_for_end(struct trace_session *session, struct trace_result *resu
 {
     struct trace_polls polls = {0};
     int failed = 0;
-    sprof_urgency_wake_soon(); /* not before: a command would inherit it */
+    sprof_urgency_wake_soon(); /* only now: a command would inherit it */
     session->trace->next_flush_ns = session->times.start.ns + FIRST_FLUSH_NS;
     trace_govern_anew(session);
     session->governor.cpu_ns = trace_command_cpu_ns(session->trace);
@@ -204,7 +199,7 @@ static int wait_for_end(struct trace_session *session, struct trace_result *resu
     if (!session->backend->has_agent)
         session->backend->take_out(session);
     if (session->trace->ends &&
-        !session->paused) { /* else calls would be logged that do not count any more */
+        !session->paused) { /* else calls would be logged that no longer count */
         session->paused = true;
         trace_switch_all(session);
     }
@@ -284,13 +279,13 @@ static int finish(struct trace_session *session, struct trace_result *result,
 static void leave(struct trace_session *session)
 {
     const struct trace *trace = session->trace;
-    if (trace->membership->is_one) /* also where it did not come to be in the list */
+    if (trace->membership->is_one) /* also if it never was in the list */
         trace_leave_process(session);
     for (size_t i = 0; i < trace->programs.count && !trace->membership->is_one; i++)
         trace_leave_process(trace->programs.items[i]);
 }
 
-/* A command outlives its trace, and the caller returns its exit status. */
+/* The caller returns the command's exit status, so it waits. */
 static void wait_for_command(struct trace_session *session, struct trace_result *result)
 {
     while (!session->options.pid && !result->has_wait_status) {
@@ -306,8 +301,7 @@ static void wait_for_command(struct trace_session *session, struct trace_result 
     }
 }
 
-/* Ends a command whose probes cannot be placed: it has run nothing of its own, or nothing behind
- * its constructors. One that did not wait runs to its end. */
+/* Ends a command without probes before its main. One that did not wait runs to its end. */
 static void end_command(struct trace_session *session, struct trace_result *result)
 {
     if (session->options.pid) {
@@ -326,7 +320,6 @@ static void end_command(struct trace_session *session, struct trace_result *resu
         poll(NULL, 0, 1);
 }
 
-/* Reports the beginning, and how to end it: a traced process shows nothing. */
 static void say_begun(const struct trace_session *session)
 {
     struct trace_sums sums;
@@ -374,7 +367,7 @@ int trace_run(struct trace_session *session, struct trace_result *result, struct
         return failed;
     }
     if (!session->backend
-             ->only_embedded) /* else the end of the process shows its agent that of sprof */
+             ->only_embedded) /* a listening agent detects the end of sprof by this socket */
         inject_close(&session->process.agent_fd);
     if (session->trace->membership->is_one && session->mode == TRACE_COVERAGE &&
         trace_coverage_begin(session))

@@ -25,7 +25,6 @@ static const char *keep(struct trace_session *session, const char *text)
     return text && *text ? sprof_arena_text(&session->arena, text) : NULL;
 }
 
-/* Appends the command line of a running process. */
 static void append_command(struct sprof_str *out, pid_t pid)
 {
     char path[64], text[4096];
@@ -102,7 +101,7 @@ static int open_recording(struct trace_session *session, struct sprof_error *err
                : 0;
 }
 
-/* Requires free descriptors, so that a trace does not run out of them before its probes are out. */
+/* A trace must not run out of descriptors before its probes are out. */
 static int check_descriptors(bool attaches, size_t others, struct sprof_error *error)
 {
     enum { OF_COMMAND = 20, OF_PROCESS = 28, OF_OTHER = 8 };

@@ -1,4 +1,4 @@
-/* Enters a program, plans it, and puts its probes in, in the way of its back end. */
+/* Enters a program, plans it and places its probes, as its back end requires. */
 #include "trace/set_up.h"
 #include "inject/inject.h"
 #include "trace/policies.h"
@@ -42,7 +42,7 @@ int trace_place_by_agent(struct trace_session *session, struct sprof_error *erro
                : result;
 }
 
-/* Reads the mappings of the command, so that functions have modules. */
+/* Without mappings functions have no modules. */
 static int take_snapshot(struct trace_session *session)
 {
     struct target_snapshot snapshot = {0};
@@ -55,7 +55,7 @@ static int take_snapshot(struct trace_session *session)
     return result;
 }
 
-/* A preloaded agent waits before anything of the command has run. A held command has come to its
+/* Before this a preloaded agent waits ahead of the command's own code; a held command is at its
  * main. */
 int trace_program_set_up(struct trace_session *session, struct sprof_error *error)
 {
@@ -79,7 +79,7 @@ int trace_program_set_up(struct trace_session *session, struct sprof_error *erro
                           "there, and not timed",
                           session->untimed.runtime);
     trace_executed_refresh(session);
-    struct sprof_urgency urgency; /* when plans exist, which may take seconds */
+    struct sprof_urgency urgency; /* not during planning, which may take seconds */
     sprof_urgency_raise(&urgency);
     if (!result)
         result = backend->place(session, error);

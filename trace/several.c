@@ -1,5 +1,4 @@
-/* Traces several running processes together. Each has a session of its own and is entered as one
- * alone is; recording and control are common. */
+/* Traces several running processes. Each has its own session; they share recording and control. */
 #include "trace/several.h"
 #include "inject/inject.h"
 #include "trace/figures/coverage.h"
@@ -10,7 +9,7 @@
 
 /* == Beginning == */
 
-/* All or none: adds that to the reason why one cannot be traced. Returns the error's code. */
+/* Adds that none of the processes is traced. Returns the error's code. */
 static int refuse(const struct trace_session *common, pid_t pid, struct sprof_error *error)
 {
     const struct sprof_error why = *error;
@@ -20,7 +19,6 @@ static int refuse(const struct trace_session *common, pid_t pid, struct sprof_er
                            why.message, 1 + common->options.other_count, (int)pid);
 }
 
-/* Uprobes are for one process. */
 static int refuse_uprobes(pid_t pid, const char *reason, struct sprof_error *error)
 {
     return sprof_error_set(error, SPROF_EUNSUPPORTED, 0,
@@ -54,12 +52,11 @@ static int open_process(struct trace_session *common, pid_t pid, struct sprof_er
     program->options = options;
     program->backend = entry.choice.backend;
     program->process.lock_fd = entry.lock_fd;
-    program->executable.path = NULL; /* noted with its file, at the first look */
+    program->executable.path = NULL; /* set at the first look, with its file */
     return 0;
 }
 
-/* Makes a program of each process, and locks it. Where one cannot be traced none has been changed,
- * and the error says which. */
+/* After an error no process has changed. */
 static int open_all(struct trace_session *session, struct sprof_error *error)
 {
     pid_t pid = session->options.pid;
@@ -71,14 +68,13 @@ static int open_all(struct trace_session *session, struct sprof_error *error)
     return result ? refuse(session, pid, error) : 0;
 }
 
-/* Borrows what was opened after the processes, or set by commands. */
 static void share(struct trace_session *program)
 {
     const struct trace_session *common = program->common;
     program->recording = common->recording;
     program->run = common->run;
     program->event = common->event;
-    program->paused = true; /* until all have their probes */
+    program->paused = true;
 }
 
 static int set_up_process(struct trace_session *program, struct sprof_error *error)
@@ -105,7 +101,6 @@ static int set_up_process(struct trace_session *program, struct sprof_error *err
                : result;
 }
 
-/* Leaves a process out into which nothing was put. */
 static void leave_out(struct trace_session *common, size_t index, const struct sprof_error *why)
 {
     struct trace_session *program = common->trace->programs.items[index];
@@ -120,9 +115,9 @@ static void leave_out(struct trace_session *common, size_t index, const struct s
     trace_program_free(program);
 }
 
-/* Puts probes into all of them, and has them measure from one moment on. A process without any of
- * the chosen functions, or that has ended, is left out with a warning. Where none is left, or
- * another one cannot be entered, it fails, and trace_leave_process is to be called for each. */
+/* All processes begin to measure together. Those that ended or have no chosen function are left out
+ * with a warning. Fails if none is left or another cannot be entered; the caller then calls
+ * trace_leave_process for each. */
 static int set_up(struct trace_session *session, struct sprof_error *error)
 {
     int result = trace_ranges_begin(session, error);
@@ -164,7 +159,7 @@ static int serve(struct trace_session *session)
     return result;
 }
 
-/* After a failure the probes stay and go on. */
+/* On failure the probes stay and go on. */
 static int detach_process(struct trace_session *common, size_t index, uint64_t *stopped_ns,
                           struct sprof_error *error)
 {
@@ -179,8 +174,7 @@ static int detach_process(struct trace_session *common, size_t index, uint64_t *
         trace_switch(program);
         return result;
     }
-    target_forget(common->trace->target,
-                  program->process.pid); /* commands do not find it any more */
+    target_forget(common->trace->target, program->process.pid); /* commands no longer find it */
     *stopped_ns =
         program->process.stopped_ns > *stopped_ns ? program->process.stopped_ns : *stopped_ns;
     return trace_program_end(common, index, TRACE_COLLECT_END) ? sprof_error_memory(error) : 0;

@@ -1,11 +1,10 @@
-/* Shows a place in what was given. */
+/* Makes errors that mark a position in the user's text. */
 #include "trace/shown_place.h"
 
 #include <string.h>
 
 enum { SHOWN_BEFORE = 60, SHOWN_BEHIND = 40 };
 
-/* How many columns a stretch of UTF-8 takes. */
 static int columns_of(const char *text, size_t bytes)
 {
     int columns = 0;

@@ -1,10 +1,10 @@
-/* trace, inside: errors that show a place in what was given. */
+/* Errors that mark a position in the user's text. */
 #ifndef SPROF_TRACE_SHOWN_PLACE_H
 #define SPROF_TRACE_SHOWN_PLACE_H
 
 #include "base/base.h"
 
-/* Sets an error of `before` and `what`, with a part of the text and a ^ below the place. Returns
+/* Sets the message `before`, `what`, part of the text and a ^ below position `at`. Returns
  * SPROF_EUSAGE or SPROF_ENOMEM. */
 int trace_show_place(const char *text, size_t at, const char *before, const char *what,
                      struct sprof_error *error);

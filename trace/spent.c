@@ -1,16 +1,15 @@
-/* Estimates what probes take of the program's time, and decides which of them do less. */
+/* Estimates the cost of probes in a program, and decides which do less. */
 #include "trace/spent.h"
 
 #include <stdlib.h>
 
-/* The cost of a call is measured in a loop, through the thunk alone. A program has two more jumps.
- * And whatever runs between two calls of a function drives the probe's code and figures out of the
- * nearest caches, and its branches out of the processor's memory. So the cost grows with the time
- * between two calls, half of the most after cold_half_ns. Measured by hand: cc1plus (42 500
- * functions, 974 million calls) took 48 to 57 ns a timed call where a loop takes 36, and 8 to 12 a
- * counted one where it takes 2.3; redis 6 to 9 ns more with 12 µs between; up to 4096 functions in
- * turns 1 to 3 ns more each 3 µs, 18 to 21 each 27 to 64, 50 to 57 each 270 to 430. A probe that is
- * off takes a tenth of it. */
+/* A call's cost is measured in a loop through the thunk alone; a program has two more jumps. Code
+ * that runs between two calls evicts the probe's code, figures and branches from caches. So the
+ * cost grows with the time between calls, by half the maximum at cold_half_ns. Measured by hand:
+ * cc1plus (42 500 functions, 974 million calls) took 48 to 57 ns per timed call (loop: 36) and 8 to
+ * 12 per counted one (loop: 2.3). redis took 6 to 9 ns more with 12 µs between; up to 4096
+ * functions in turn 1 to 3 ns more every 3 µs, 18 to 21 every 27 to 64, 50 to 57 every 270 to 430.
+ * A probe that is off costs a tenth of this. */
 static const double jumps_ns = 1.5, cold_ns = 85, cold_half_ns = 140000, pass_ns = 1,
                     pass_share = 0.1;
 
@@ -68,7 +67,7 @@ static int by_cost(const void *left, const void *right)
     return a > b ? -1 : a < b;
 }
 
-/* One step less for a function. What cannot be counted within the limit is not counted any more. */
+/* Goes one step down, or straight to off if counting exceeds the limit. */
 static void lower_one(struct trace_spent *spent, double limit_ns)
 {
     const bool may_be_counted = spent->becomes == TRACE_GOVERNED_NOT;
@@ -78,10 +77,9 @@ static void lower_one(struct trace_spent *spent, double limit_ns)
         spent->becomes = TRACE_GOVERNED_OFF;
 }
 
-/* How the next function is chosen; those below `least_ns` are left alone. */
 struct step {
     int (*order)(const void *, const void *);
-    enum trace_governed most; /* only functions that do so much at most */
+    enum trace_governed most; /* only functions that do at most this */
     double least_ns;
 };
 
@@ -100,8 +98,7 @@ static double take_step(struct trace_spent *list, size_t count, const struct ste
     return sum_ns;
 }
 
-/* Functions that are hardly called, of which there may be many, only where the rest is not enough.
- * Functions that are only counted differ by nothing but their calls. */
+/* Rarely called functions, which may be many, come last. Counted functions differ only by cost. */
 void trace_spent_lower(struct trace_spent *list, size_t count, double limit_ns)
 {
     const struct step steps[] = {{by_worth, TRACE_GOVERNED_NOT, limit_ns / 100},

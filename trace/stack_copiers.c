@@ -1,6 +1,5 @@
-/* Finds libraries that copy stacks. They put a copy back later, when other calls have used the same
- * places; return addresses into thunks would come back with it, and their records stand for other
- * calls then. It also finds an unwinder that ends at thunks where it can have no probe. */
+/* Finds libraries that copy stacks. A copy that is put back contains return addresses of thunks,
+ * whose records then belong to other calls. It also finds an unwinder that stops at thunks. */
 #include "image/image.h"
 #include "trace/tracing.h"
 
@@ -9,8 +8,7 @@
 #include <unistd.h>
 
 static const struct {
-    const char *file, *function,
-        *what; /* beginning of the file's name, and a function that it defines */
+    const char *file, *function, *what; /* start of the file's name; a function in it */
 } copiers[] = {
     {"_greenlet.", "PyInit__greenlet", "Python's greenlets"},
     {"greenlet.", "PyInit_greenlet", "Python's greenlets"},
@@ -60,7 +58,7 @@ static bool read_there(const struct trace_session *session, const void *at, void
     return pread(session->process.code_fd, to, size, (off_t)(uintptr_t)at) == (ssize_t)size;
 }
 
-/* Reads a name, which may end with its mapping; empty where there is none. */
+/* Without directories; empty: none. It may end with its mapping. */
 static void read_name(const struct trace_session *session, const char *at, char name[NAME_BYTES])
 {
     size_t length = 0;
@@ -72,8 +70,7 @@ static void read_name(const struct trace_session *session, const char *at, char 
     name[length] = '\0';
 }
 
-/* Whether nongnu libunwind unwinds exceptions: of the libraries with that function it comes first
- * in the loader's list. */
+/* The first unwinder in the loader's list handles exceptions. */
 static bool unwinds_by_libunwind(const struct trace_session *session)
 {
     static const char known[] = "libunwind.so.8";

@@ -1,9 +1,10 @@
-/* Adds up what the programs of a trace have called, and what became of their probes. */
+/* Sums calls, and counts probes by state. */
 #include "trace/tracing.h"
 
 #include <unistd.h>
 
-/* More than it takes, also where the time was taken some seconds before. */
+/* Shortest times per event, below the real ones; SLACK_NS covers a time that was taken seconds
+ * ago. */
 enum { THREAD_LEAST_NS = 1000, WARNING_LEAST_NS = 10, CALL_LEAST_NS = 1 };
 #define SLACK_NS UINT64_C(4000000000)
 
@@ -18,7 +19,7 @@ bool trace_calls_are_possible(uint64_t calls, uint64_t passed_ns)
     return calls <= most_within(passed_ns, CALL_LEAST_NS);
 }
 
-/* A count in the shared memory, or 0 where only the program can have written that. */
+/* Returns a count from shared memory, or 0 if only the program can have written it. */
 static uint64_t possible(const struct trace_session *program, uint64_t count, uint64_t least_ns,
                          struct trace_sums *sums)
 {
@@ -30,7 +31,7 @@ static uint64_t possible(const struct trace_session *program, uint64_t count, ui
 
 struct probe_cost trace_cost_of(const struct trace_session *program)
 {
-    enum { MOST = 1 << 20 }; /* as agent/probe/calibrate.c has it */
+    enum { MOST = 1 << 20 }; /* as in agent/probe/calibrate.c */
     const struct probe_cost cost = program->process.shared->cost;
     const bool is_possible = cost.inside < MOST && cost.whole < MOST && cost.count < MOST;
     return is_possible ? cost : (struct probe_cost){0};

@@ -1,5 +1,5 @@
-/* trace: every call of chosen functions, by probes at their entries: a session, which launches a
- * command or attaches to a process, puts probes there and records what they measure. */
+/* Traces every call of chosen functions by probes at their entries, in a launched command or a
+ * running process. */
 #ifndef SPROF_TRACE_TRACE_H
 #define SPROF_TRACE_TRACE_H
 
