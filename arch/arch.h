@@ -38,7 +38,7 @@
  *   ARCH_PROPERTY_FEATURES, ARCH_FEATURE_SHADOW_STACK   the property (.note.gnu.property) that a file with
  *                           shadow stacks has, and its bit
  *   ARCH_GO_ENTRY           how the names begin of functions that start a Go program
- *   ARCH_CAPSTONE, ARCH_CAPSTONE_MODE   what Capstone calls it; left out where that does not know it
+ *   ARCH_CAPSTONE, ARCH_CAPSTONE_MODE   its name in Capstone; left out where Capstone lacks it
  *   arch_return_address     strips what a processor keeps in the upper bits of a return address
  *
  * A frame pointer points to the caller's frame pointer, with the return address behind it: so it is on
@@ -70,7 +70,7 @@ uint64_t arch_perf_register_mask(void);
 /* The kernel's frame below a signal handler: the number of each register, in its order. */
 extern const uint8_t arch_signal_register_order[ARCH_SIGNAL_REGISTERS];
 
-/* Whether the kernel is about to restore what a signal interrupted, as far as registers tell: the
+/* Whether the registers show that the kernel is about to restore what a signal interrupted: the
  * instruction pointer stands behind the trampoline's system call then. */
 bool arch_is_in_signal_return(const uint64_t registers[ARCH_REGISTERS]);
 
@@ -86,7 +86,7 @@ bool arch_code_ends_with_call(const uint8_t bytes[ARCH_CALL_BYTES]);
 bool arch_code_call_target(const uint8_t bytes[ARCH_CALL_BYTES], uint64_t return_address,
                            uint64_t *target);
 
-/* How far a function has set up its frame, told by the bytes around an instruction: `code` begins
+/* How far a function has set up its frame, by the bytes around an instruction: `code` begins
  * ARCH_STAGE_BEFORE bytes before it. */
 enum arch_stage {
     ARCH_STAGE_UNKNOWN,
@@ -154,20 +154,20 @@ bool arch_code_is_start(struct sprof_bytes function);
 /* What an instruction does to the stack and the frame pointer. */
 enum arch_effect {
     ARCH_EFFECT_NONE,
-    ARCH_EFFECT_CHANGES_FP, /* in a way that is not followed */
-    ARCH_EFFECT_CHANGES_SP, /* in a way that is not followed */
-    ARCH_EFFECT_ADDS_SP,    /* sp += value */
-    ARCH_EFFECT_POPS_FP,    /* fp = *sp; sp += 8 */
-    ARCH_EFFECT_POPS_FRAME, /* fp = *sp; ARCH_LINK = *(sp + 8); sp += value */
-    ARCH_EFFECT_SP_FROM_FP, /* sp = fp + value */
+    ARCH_EFFECT_CHANGES_FP,       /* in a way that is not followed */
+    ARCH_EFFECT_CHANGES_SP,       /* in a way that is not followed */
+    ARCH_EFFECT_ADDS_SP,          /* sp += value */
+    ARCH_EFFECT_POPS_FP,          /* fp = *sp; sp += 8 */
+    ARCH_EFFECT_POPS_FRAME,       /* fp = *sp; ARCH_LINK = *(sp + 8); sp += value */
+    ARCH_EFFECT_SP_FROM_FP,       /* sp = fp + value */
     ARCH_EFFECT_SP_FROM_REGISTER, /* sp = source + value */
     ARCH_EFFECT_LOADS_SP,         /* sp = *(sp + value) */
     ARCH_EFFECT_LOADS_FP,         /* fp = *(sp + value) */
-    ARCH_EFFECT_LEAVES,     /* sp = fp; fp = *sp; sp += 8 */
-    ARCH_EFFECT_RETURNS,    /* and drops value more bytes of the stack */
-    ARCH_EFFECT_JUMPS,      /* always, to the next instruction + value */
-    ARCH_EFFECT_BRANCHES,   /* perhaps, to the next instruction + value */
-    ARCH_EFFECT_STOPS,      /* execution does not go on here, or nobody knows where */
+    ARCH_EFFECT_LEAVES,           /* sp = fp; fp = *sp; sp += 8 */
+    ARCH_EFFECT_RETURNS,          /* and drops value more bytes of the stack */
+    ARCH_EFFECT_JUMPS,            /* always, to the next instruction + value */
+    ARCH_EFFECT_BRANCHES,         /* perhaps, to the next instruction + value */
+    ARCH_EFFECT_STOPS,            /* execution does not go on here, or it is unknown where */
 };
 
 /* Where execution goes on. */
@@ -179,7 +179,7 @@ enum arch_flow {
     ARCH_FLOW_BRANCH, /* perhaps there */
     ARCH_FLOW_JUMP_INDIRECT,
     ARCH_FLOW_RETURN,
-    ARCH_FLOW_STOP, /* a trap, or nobody knows where */
+    ARCH_FLOW_STOP, /* a trap, or it is unknown where */
 };
 
 enum arch_instruction_bits {

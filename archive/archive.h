@@ -30,8 +30,8 @@ struct archive_counts {
 
 /* The files that a recording needs, as far as they are here and are those that ran: binaries with
  * samples, their debug files, and with `sources` the source files that all users
- * may read, and those below `source_directory` (NULL: none). What is missing is told through the
- * log, the first few by name. Paths live in the arena. 0, SPROF_ENOMEM or what the store says.
+ * may read, and those below `source_directory` (NULL: none). Missing files are logged, the first
+ * few by name. Paths live in the arena. Returns 0, SPROF_ENOMEM or the store's error.
  */
 int archive_collect(struct archive_files *files, struct archive_counts *counts,
                     struct sprof_arena *arena, struct store *store, bool sources,

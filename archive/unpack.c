@@ -1,5 +1,4 @@
-/* Unpacks archives, which may come from anybody: only what their list announces, as it announces
- * it. */
+/* Unpacks archives, which are untrusted: only what their list announces, as it announces it. */
 #include "archive/archive.h"
 #include "archive/libarchive.h"
 

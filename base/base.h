@@ -1,5 +1,5 @@
 /* base: what every other library stands on. One include for all of it; each part has a header of
- * its own, which holds its contract. Nothing here knows about profiles. */
+ * its own, which holds its contract. Nothing here depends on profiles. */
 #ifndef SPROF_BASE_H
 #define SPROF_BASE_H
 

@@ -55,7 +55,7 @@ int64_t sprof_reader_long_sleb(struct sprof_reader *reader)
         value |= (uint64_t)bits << shift;
         if (byte & 0x80)
             continue;
-        if (shift == 63 && bits != 0 && bits != 0x7f) /* only the sign is left to tell */
+        if (shift == 63 && bits != 0 && bits != 0x7f) /* only the sign is left */
             break;
         if (shift < 57 && (byte & 0x40))
             value |= ~UINT64_C(0) << (shift + 7);

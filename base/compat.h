@@ -1,5 +1,5 @@
 /* Names that the oldest C libraries and kernel headers lack with which sprof is built: glibc 2.31,
- * Linux 5.10. The running kernel is a matter of its own: it is asked, and may refuse. Also for
+ * Linux 5.10. The running kernel is checked apart from that, and may refuse. Also for
  * agents: macros only. */
 #ifndef SPROF_BASE_COMPAT_H
 #define SPROF_BASE_COMPAT_H

@@ -1,4 +1,4 @@
-/* Which file a mapping shows, as the kernel tells it. */
+/* Which file a mapping shows, by the kernel's data. */
 #ifndef SPROF_BASE_FILE_ID_H
 #define SPROF_BASE_FILE_ID_H
 
@@ -7,7 +7,7 @@
 
 enum { SPROF_BUILD_ID_MAX = 20 };
 
-/* Zero fields are unknown. Whoever holds one owns or borrows its path, as its own header says. */
+/* Zero fields are unknown. The header of each holder states whether it owns or borrows the path. */
 struct sprof_file_id {
     const char *path; /* as the target sees it; "//anon", "[vdso]", "[kernel]", "… (deleted)" */
     uint8_t build_id[SPROF_BUILD_ID_MAX];

@@ -6,7 +6,7 @@
 #include <stddef.h>
 
 /* Sends a message, and `fd` with it where that is not -1; it stays the caller's, too. `flags` as of
- * sendmsg; nobody gets a SIGPIPE. False, with errno: not all of it was sent. */
+ * sendmsg; no SIGPIPE is raised. False, with errno: not all of it was sent. */
 bool sprof_message_send(int socket_fd, const void *bytes, size_t size, int fd, int flags);
 
 /* Waits for a message of exactly `size` bytes. *fd: the descriptor that came along, to be closed by

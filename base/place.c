@@ -23,7 +23,7 @@ struct walk {
     int links;
 };
 
-/* The directory's owner decides what is in it, and so do those who may write it. */
+/* The directory's owner decides what is in it, and so do the users that may write it. */
 static bool is_trusted(int directory_fd)
 {
     struct stat facts;

@@ -29,7 +29,7 @@ struct sprof_proc_stat {
     char state;           /* field 3: 'R', 'S', 'Z' … */
     pid_t parent;         /* field 4 */
     unsigned long flags;  /* field 9: PF_… of include/linux/sched.h */
-    uint64_t start_ticks; /* field 22: since boot, in clock ticks; tells apart two processes that
+    uint64_t start_ticks; /* field 22: since boot, in clock ticks; distinguishes two processes that
                              had one number */
 };
 
@@ -79,9 +79,9 @@ struct sprof_id_list {
 /* Appends the threads of a process, in no order. Returns 0 or a negative errno. */
 int sprof_proc_threads(pid_t pid, struct sprof_id_list *list);
 
-/* Whom the kernel asks for what all threads of process `pid` share, as memory, files and program:
- * the process, or another of its threads where the first one has ended, which has let go of these.
- * What names a process by a number (/proc/N, process_vm_readv) takes that of a thread as well. */
+/* The task through which the kernel shows what all threads of process `pid` share: memory, files,
+ * program. It is the process, or another of its threads where the first one has ended and let go of
+ * these. /proc/N and process_vm_readv take a thread's number as well as a process's. */
 pid_t sprof_proc_sharing_task(pid_t pid);
 
 /* The path of a file of /proc/PID that shows what all threads share: "maps", "mem", "exe" … */

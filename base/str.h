@@ -22,8 +22,7 @@ int sprof_str_appendf(struct sprof_str *str, const char *format, ...)
 /* Makes the string empty and keeps its memory. */
 void sprof_str_clear(struct sprof_str *str);
 
-/* Gives the text to the caller, who frees it; never NULL unless memory ran out. Leaves str empty.
- */
+/* Hands the text to the caller for free(); never NULL unless memory ran out. Leaves str empty. */
 char *sprof_str_take(struct sprof_str *str);
 
 void sprof_str_release(struct sprof_str *str);

@@ -1,4 +1,4 @@
-/* Finds names like the one that was asked for. */
+/* Finds names like the wanted one. */
 #include "base/suggest.h"
 
 #include <stdbool.h>

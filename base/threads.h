@@ -20,8 +20,8 @@ unsigned sprof_threads_useful(void);
  * others are the caller's. */
 int sprof_thread_create(pthread_t *thread, void *(*run)(void *), void *context);
 
-/* Starts up to `wanted` threads, as many as can be had, that call `run` once each. Signals stay
- * with the caller, who joins them. */
+/* Starts up to `wanted` threads, as many as can be had, that call `run` once each. The caller joins
+ * them, and signals stay with it. */
 void sprof_threads_start(struct sprof_threads *threads, unsigned wanted, void *(*run)(void *),
                          void *context);
 

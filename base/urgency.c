@@ -1,11 +1,11 @@
-/* Asks the scheduler to run a thread of sprof's sooner than others. */
+/* Makes the scheduler run a thread of sprof's sooner than others. */
 #include "base/urgency.h"
 
 #include <sched.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
-enum { MOST_NICE = -20, SLICE_NS = 100000 /* the least that the kernel knows */ };
+enum { MOST_NICE = -20, SLICE_NS = 100000 /* the least that the kernel accepts */ };
 
 static bool get(struct sprof_scheduling *scheduling)
 {
@@ -18,7 +18,7 @@ static bool set(const struct sprof_scheduling *scheduling)
     return !syscall(SYS_sched_setattr, 0, scheduling, 0);
 }
 
-/* Whoever was given another place by its user keeps it. */
+/* A thread to which the user gave another policy or a positive nice value keeps it. */
 static bool is_usual(const struct sprof_scheduling *scheduling)
 {
     return scheduling->policy == SCHED_OTHER && scheduling->nice <= 0;

@@ -22,8 +22,8 @@ struct sprof_urgency {
     struct sprof_scheduling before;
 };
 
-/* The calling thread runs soon after it wakes, in slices of 0.1 ms (Linux 6.12 and later; nobody
- * needs a right for it). It is inherited by what the thread forks from then on. */
+/* The calling thread runs soon after it wakes, in slices of 0.1 ms (Linux 6.12 and later; needs no
+ * rights). What the thread forks from then on inherits it. */
 void sprof_urgency_wake_soon(void);
 
 /* Nice -20 for the calling thread, so that by the kernel's weights (not measured) it gets half of a

@@ -1,5 +1,5 @@
 /*
- * What bench/trace_inactive asks its servers for, and what they answer. Times are in ticks of the
+ * Requests of bench/trace_inactive to its servers, and their answers. Times are in ticks of the
  * processor's counter.
  */
 #ifndef BENCH_INACTIVE_H
@@ -21,7 +21,7 @@ struct slice {
     uint32_t more;      /* MORE_PARTS of rounds that each request has more to do */
     uint32_t more_each; /* and each of its looks */
     uint64_t each;      /* from one request to the next; 0: at once */
-    uint64_t warm;      /* the same of those that do not count: nobody waits behind them any more */
+    uint64_t warm; /* the same of those that do not count: nothing waits behind them any more */
 };
 
 /* The answer to a slice. The response times of its requests follow, uint32_t each. */

@@ -1,5 +1,5 @@
-/* Names addresses of one file, once for each state of the cache, and tells the CPU time of each, of
- * all threads, and how long it took:
+/* Names addresses of one file, once for each state of the cache, and prints the CPU time of each,
+ * of all threads, and how long it took:
  *     bench_symbolize FILE CACHE-DIRECTORY < ADDRESSES     (vaddrs in hexadecimal, one a line) */
 #include "symbolize/symbolize.h"
 

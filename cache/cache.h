@@ -3,12 +3,11 @@
  *
  * One file an entry, below $XDG_CACHE_HOME/sprof (else ~/.cache/sprof). An entry can vanish at any
  * moment and holds nothing that could not be computed again. Several processes may use the
- * directory at once. Everything that is not as it should be (no home, no room, a directory of
- * another user or one that others may write to, a damaged file) is the same as an empty cache, and
- * nobody is told.
+ * directory at once. Every fault (no home, no room, a directory of another user or one that others
+ * may write to, a damaged file) silently counts as an empty cache.
  *
- * What comes out is as trustworthy as the user's own files: its length and checksum are right, but
- * a forged file has those, too. Whoever reads an entry must check everything in it before use. */
+ * Entries are as trustworthy as the user's own files: their length and checksum are right, but
+ * a forged file has those, too. Check everything in an entry before use. */
 #ifndef SPROF_CACHE_CACHE_H
 #define SPROF_CACHE_CACHE_H
 
@@ -40,10 +39,10 @@ struct cache;
 /* Opens the user's cache, or the directory given: NULL where there is none to be had. */
 struct cache *cache_open(const char *directory);
 
-/* Frees it (NULL is allowed). Where entries were added that are a CACHE_SLACK-th of `bytes_max` (0:
- * CACHE_BYTES_MAX) together, or any and nobody looked for ten minutes, first removes those that
- * were not used for the longest time until all fit. (To look at a thousand files takes
- * milliseconds.) */
+/* Frees it (NULL is allowed). First removes the entries that were unused for the longest time until
+ * all fit into `bytes_max` (0: CACHE_BYTES_MAX), but only where the added entries are a
+ * CACHE_SLACK-th of that together, or any were added and the last check is ten minutes ago. (To
+ * look at a thousand files takes milliseconds.) */
 void cache_free(struct cache *cache, uint64_t bytes_max);
 
 /* The payload of an entry in allocated memory that begins at a multiple of CACHE_ALIGNMENT and is

@@ -36,7 +36,7 @@ static int open_own(int parent, const char *name)
     return directory;
 }
 
-/* Below a place that must belong to the user: under sudo, HOME may be somebody else's, where
+/* Below a place that must belong to the user: under sudo, HOME may be another user's, where
  * nothing of root's must appear. Links on the way to the place are the user's own business. */
 static int open_below(const char *place, const char *const *names)
 {
@@ -62,7 +62,7 @@ int cache_directory_open(const char *directory)
         return open_own(AT_FDCWD, directory);
     const char *cache = getenv("XDG_CACHE_HOME"), *home = getenv("HOME");
     if (cache && cache[0] == '/') {
-        mkdir(cache, 0700); /* the specification of base directories wants it made */
+        mkdir(cache, 0700); /* as the specification of base directories demands */
         return open_below(cache, in_cache);
     }
     return home && home[0] == '/' ? open_below(home, in_home) : -1;

@@ -1,4 +1,4 @@
-/* Tells builds of the running program apart. */
+/* Distinguishes builds of the running program. */
 #include "cache/maker.h"
 
 #include "base/base.h"

@@ -17,7 +17,7 @@ static const struct cli_option options[] = {{0}};
     "function|module|file|line|address|thread|tid|process|pid|host|run|cpu|event|phase|mark|kind|" \
     "path|place|depth|build_id|mode|short_command|command|user|cgroup|container|role"
 
-/* What a shell can offer for a value, told by how the help writes it. */
+/* What a shell can offer for a value, by how the help writes it. */
 enum value_kind { VALUE_NONE, VALUE_OTHER, VALUE_WORDS, VALUE_FILE, VALUE_PID };
 
 static enum value_kind kind_of(const char *argument)

@@ -201,8 +201,8 @@ static enum cli_controlled wanted_of(const struct arguments *arguments, const ch
     return strcmp(word, "rate") ? CLI_CONTROL_ANY : CLI_CONTROL_RECORD;
 }
 
-/* Of a process: whoever records it has the file open. What a tracer that was killed has left can
- * only be taken out; *done: it was. */
+/* Chooses by process: its recorder has the file open. What a killed tracer has left can only be
+ * taken out; *done: it was. */
 static int choose_process(struct arguments *arguments, const char *word, bool *done,
                           struct cli_terminal *terminal, struct sprof_error *error)
 {

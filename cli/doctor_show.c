@@ -135,7 +135,7 @@ static int show_modules(FILE *out, const struct cli_doctor *found)
     return 0;
 }
 
-/* What debuginfod would find is up to a server: it is not asked here. */
+/* What debuginfod would find is up to a server, which is not queried here. */
 static void show_debuginfod(FILE *out, const struct cli_doctor *found)
 {
     const char *urls = getenv("DEBUGINFOD_URLS");

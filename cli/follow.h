@@ -13,7 +13,7 @@ struct cli_follow {
     const char *path;     /* NULL: the usual one */
     uint64_t interval_ns; /* 0: two seconds */
     bool sql;             /* `show` runs SQL of its own */
-    bool lines;           /* … or asks for costs of source lines */
+    bool lines;           /* … or needs costs of source lines */
     int (*show)(void *context, FILE *out, struct store *store, struct sprof_error *error);
     void *context;
 };

@@ -223,7 +223,7 @@ static bool is_named(struct cli_text title, const char *name)
     return title.length == strlen(name) && !strncasecmp(title.at, name, title.length);
 }
 
-/* What a title is asked by. */
+/* How a title is looked up. */
 struct wanted {
     const char *name;          /* its exact words; NULL: */
     const struct query *query; /* words that it holds */

@@ -148,7 +148,7 @@ static void go_on(int number)
     (void)number;
 }
 
-/* A file that may not grow any more (`ulimit -f`) is an error that is told, not sprof's death,
+/* A file that may not grow any more (`ulimit -f`) is a reported error, not sprof's death,
  * which would leave a traced process to its keeper. Commands get no handler of sprof's. */
 static void survive_full_files(void)
 {
@@ -159,9 +159,9 @@ static void survive_full_files(void)
     sigaction(SIGXFSZ, &action, NULL);
 }
 
-/* Where sprof is started without some of them, its first files would be these, and messages be
- * written into them. What is opened here can only be used the other way round, so that whoever
- * reads or writes is told; commands are started without it, as they would be without sprof. */
+/* Where sprof is started without some of them, its first files would be these, and messages would
+ * be written into them. What is opened here can only be used the other way round, so that reading
+ * and writing fail. Commands are started without it, as they would be without sprof. */
 static void occupy_standard_files(void)
 {
     for (int fd = STDIN_FILENO; fd <= STDERR_FILENO; fd++)

@@ -1,4 +1,4 @@
-/* What sprof probes tells of a file as a whole: see probes_summary.h. */
+/* The summary of a file that `sprof probes` prints: see probes_summary.h. */
 #include "cli/probes_summary.h"
 
 #include <stdio.h>

@@ -1,4 +1,4 @@
-/* What sprof probes tells of a file as a whole. */
+/* The summary of a file that `sprof probes` prints. */
 #ifndef SPROF_CLI_PROBES_SUMMARY_H
 #define SPROF_CLI_PROBES_SUMMARY_H
 

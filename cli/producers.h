@@ -1,4 +1,4 @@
-/* The compilers that have left room for no probes, and what can be asked of them. */
+/* The compilers that have left room for no probes, and the options that make them leave it. */
 #ifndef SPROF_CLI_PRODUCERS_H
 #define SPROF_CLI_PRODUCERS_H
 

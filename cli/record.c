@@ -265,7 +265,7 @@ static int summarize(struct cli_terminal *terminal, struct store *store,
                                                        .columns = cli_columns(stderr, 0),
                                                        .verbose = terminal->verbose};
         const int told = report_summary(stderr, store, &summary, error);
-        if (ferror(stderr)) /* nobody can be told; the recording is whole, and the status is the
+        if (ferror(stderr)) /* no way to report it; the recording is whole, and the status is the
                                command's */
             return 0;
         if (told != SPROF_EUSAGE)
@@ -329,8 +329,8 @@ static int open_session(struct record_session **session, struct record_options *
     return status;
 }
 
-/* A command that outlived its recording (--duration, or a failure) is waited for: it is sprof's
- * child, and whoever started sprof waits for both. */
+/* Waits for a command that outlived its recording (--duration, or a failure): it is sprof's child,
+ * and the caller of sprof waits for both. */
 static int wait_for_command(pid_t command, struct record_result *result)
 {
     while (!result->has_wait_status && waitpid(command, &result->wait_status, 0) != command)

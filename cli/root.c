@@ -44,7 +44,7 @@ static int remove_one(const char *path, const struct stat *facts, int type, stru
     return remove(path);
 }
 
-/* Holds nothing of sprof's but the pipe, and goes when nobody holds its other end. */
+/* Holds nothing of sprof's but the pipe, and goes when the pipe's other end is closed. */
 static void remove_afterwards(const char *directory, int life)
 {
     static const int passed_on[] = {SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGPIPE, SIGTSTP};

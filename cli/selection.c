@@ -1,4 +1,4 @@
-/* Turns the options that all reading commands share into what the library is asked for. */
+/* Turns the options that all reading commands share into the library's selection. */
 #include "cli/selection.h"
 
 #include <stdlib.h>

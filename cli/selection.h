@@ -174,7 +174,7 @@ int cli_set_run(void *field, const char *value, struct sprof_error *error); /* c
 int cli_selection_finish(struct cli_selection *selection, const struct cli_operands *operands,
                          struct sprof_error *error);
 
-/* What the library is asked for; borrows from `selection`. */
+/* The library's selection; borrows from `selection`. */
 struct report_selection cli_selection_of(const struct cli_selection *selection);
 
 /* Takes a sole operand as the recording; both that and --input are a mistake. */

@@ -36,7 +36,7 @@ static bool is_unreaped(pid_t pid)
     return pid > 0 && !waitid(P_PID, (id_t)pid, &end, WEXITED | WNOHANG | WNOWAIT);
 }
 
-/* Sends the signal to the command, or only asks whether it lives (signal 0). */
+/* Sends the signal to the command, or only checks whether it lives (signal 0). */
 static bool send_to_command(int number)
 {
     const int fd = atomic_load(&caught.command_fd);
@@ -52,7 +52,7 @@ static void give_up(int number)
     static const char text[] = "\nsprof: stopped before everything was done: the samples are safe, "
                                "`sprof report` finishes the recording\n";
     if (write(STDERR_FILENO, text, sizeof text - 1) < 0)
-        errno = 0; /* nobody is left to tell */
+        errno = 0; /* there is no way to report it */
     signal(number, SIG_DFL);
     raise(number);
 }

@@ -164,7 +164,7 @@ static int run_dot(struct shell *shell, const char *text, struct sprof_error *er
     return status;
 }
 
-/* Runs every complete statement of `text` and tells how much of it that was. */
+/* Runs every complete statement of `text`; *used: the length of these. */
 static int run_complete(struct shell *shell, const char *text, size_t *used,
                         struct sprof_error *error)
 {

@@ -1,4 +1,4 @@
-/* Telling SQL statements apart without running them. */
+/* Finds the ends of SQL statements without running them. */
 #ifndef SPROF_CLI_STATEMENTS_H
 #define SPROF_CLI_STATEMENTS_H
 

@@ -167,7 +167,7 @@ int cli_show_stats(const char *path, const struct report_format *format,
     return status;
 }
 
-/* The recording that a process is traced into, up to now. Who traces it may have been killed. */
+/* The recording that a process is traced into, up to now. Its tracer may have been killed. */
 static int choose_process(struct arguments *arguments, struct sprof_error *error)
 {
     bool is_alive;

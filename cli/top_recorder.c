@@ -17,7 +17,7 @@
 
 /* == The child == */
 
-/* A write is whole, as it is smaller than PIPE_BUF; nobody reads any more where it fails. */
+/* A write is whole, as it is smaller than PIPE_BUF; it fails where the reader is gone. */
 static void send_end(int fd, const struct cli_top_end *end)
 {
     static_assert(sizeof *end <= 4096, "a message is written whole");

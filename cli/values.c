@@ -73,7 +73,7 @@ int cli_set_rows(void *field, const char *value, struct sprof_error *error)
     return result;
 }
 
-/* Not all that strtod knows: 0x10 and 1e3 are no numbers that people write as options. Negative
+/* Accepts less than strtod: 0x10 and 1e3 are no numbers that people write as options. Negative
  * where there is none. */
 static double parse_decimal(const char *text, const char **end)
 {

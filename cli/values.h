@@ -1,4 +1,4 @@
-/* Setters for the values options take (see struct cli_option): each knows the type of its field. */
+/* Setters for the values options take (see struct cli_option), one for each type of field. */
 #ifndef SPROF_CLI_VALUES_H
 #define SPROF_CLI_VALUES_H
 

@@ -8,7 +8,7 @@
 #include <time.h>
 
 /* A sample stands for a millisecond on a CPU, or for a wait. With fewer, 8 % of the time cannot be
- * told from 20 %. Of a process that works less than that, a longer look shows no more. */
+ * distinguished from 20 %. Of a process that works less than that, a longer look shows no more. */
 enum { ENOUGH = 300, IDLE_PER_MILLE = 30, NS_PER_MS = 1000000 };
 
 /* What processes have done since they began. */

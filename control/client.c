@@ -1,4 +1,4 @@
-/* Asks the recorder of a file to do something. */
+/* Sends requests to the recorder of a file. */
 #include "control/control.h"
 
 #include <errno.h>
@@ -33,7 +33,7 @@ static int ask(int fd, const char *output, const char *command, char *answer, si
         return sprof_error_set(error, SPROF_EIO, ETIMEDOUT,
                                "the recorder of %s does not answer; is it stopped?", output);
     ssize_t got = recv(fd, answer, size - 1, MSG_DONTWAIT);
-    if (got < 0 && errno == ECONNRESET) /* it has hung up before it was asked: this is why */
+    if (got < 0 && errno == ECONNRESET) /* it has hung up before a request came: this is why */
         got = recv(fd, answer, size - 1, MSG_DONTWAIT);
     if (got <= 0)
         return not_recording(output, errnum, error);

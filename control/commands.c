@@ -1,4 +1,4 @@
-/* Finds what a request asks for in a table of commands, and does it. */
+/* Finds the command of a request in a table, and runs it. */
 #include "control/control.h"
 
 #include <stdlib.h>

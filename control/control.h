@@ -39,7 +39,7 @@ struct control_server {
 typedef int control_handler(void *context, char *request, struct sprof_str *answer);
 
 /* Makes the socket of a recording. What a recorder that was killed has left is replaced. Fails with
- * SPROF_ESTATE where the path is somebody else's, or SPROF_EIO, and then the socket is closed. */
+ * SPROF_ESTATE where something else is at the path, or SPROF_EIO; then the socket is closed. */
 int control_server_open(struct control_server *control, const char *output,
                         struct sprof_error *error);
 
@@ -50,11 +50,11 @@ char *control_server_variable(const struct control_server *control);
 /* Readable when there is something to serve. */
 int control_server_fd(const struct control_server *control);
 
-/* Whether somebody waits to be served. */
+/* Whether a client waits to be served. */
 bool control_server_is_asked(const struct control_server *control);
 
-/* Takes what has come in and answers it; never blocks. Who is neither the owner nor root is turned
- * away; and where there is no room for one more who says nothing for two seconds. */
+/* Takes what has come in and answers it; never blocks. Turns away clients that are neither the
+ * owner nor root. Drops a client that is silent for two seconds where another needs its slot. */
 void control_server_serve(struct control_server *control, control_handler *handle, void *context);
 
 /* For a handler: what it answers is sent when the socket is removed, after all that the request
@@ -74,7 +74,7 @@ int control_address(const char *output, struct sockaddr_un *address, int *direct
 /* Paths of recordings. Zero is a valid empty value. */
 struct control_files {
     SPROF_VEC(char *) list;     /* owned */
-    SPROF_VEC(pid_t) recorders; /* … and who makes each */
+    SPROF_VEC(pid_t) recorders; /* … and the process that makes each */
 };
 
 /* Finds the recordings that sprof makes of a process now, as far as their recorders are the
@@ -91,7 +91,7 @@ struct control_command {
 };
 
 struct control_commands {
-    const char *names; /* all of them, for who has mistyped one */
+    const char *names; /* all of them, for a user who has mistyped one */
     const struct control_command *items;
     size_t count;
 };
@@ -119,9 +119,9 @@ enum {
 };
 
 /* Sends a command to the recorder of `output`, and appends the answer. `from`: the process that it
- * must be, or one of the above; else SPROF_EPERMISSION. SPROF_ESTATE where
- * nobody does, or where the recorder could not do it (the message is its own); SPROF_EPERMISSION
- * where it is somebody else's; SPROF_EUSAGE for a command that makes no sense to the recorder. */
+ * must be, or one of the above; else SPROF_EPERMISSION. SPROF_ESTATE where there is no recorder, or
+ * it could not do it (the message is its own); SPROF_EPERMISSION where it is another user's;
+ * SPROF_EUSAGE for a command that makes no sense to the recorder. */
 int control_send(const char *output, pid_t from, const char *command, struct sprof_str *answer,
                  struct sprof_error *error);
 

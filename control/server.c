@@ -124,7 +124,7 @@ static void answer(int fd, int result, const struct sprof_str *text)
     struct iovec parts[] = {{&status, 1}, {text->text, size}};
     const struct msghdr message = {.msg_iov = parts, .msg_iovlen = 2};
     if (sendmsg(fd, &message, MSG_NOSIGNAL | MSG_DONTWAIT) < 0) {
-        /* Whoever asked has gone. */
+        /* The client has gone. */
     }
 }
 
@@ -227,7 +227,7 @@ static void serve_client(struct control_server *control, struct control_client *
         let_go(client);
 }
 
-/* One that is free; else that of who has been silent for the longest, and for too long. */
+/* One that is free; else that of the client that has been silent the longest, and too long. */
 static struct control_client *find_room(struct control_server *control, uint64_t now_ns)
 {
     struct control_client *oldest = NULL;
@@ -256,7 +256,7 @@ static void turn_away(int fd)
     close(fd);
 }
 
-/* A caller has said what it wants by the time it is taken in, mostly: it is answered at once. */
+/* A client's request has mostly come by the time it is taken in: it is answered at once. */
 static void accept_client(struct control_server *control, control_handler *handle, void *context)
 {
     const int fd = accept4(control->listener, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);

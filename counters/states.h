@@ -1,5 +1,5 @@
-/* counters: how long a thread has waited and been ready, up to any moment of which that is asked
- * later: its gaps, in which it had no CPU. */
+/* counters: how long a thread has waited and been ready, up to any moment that is queried later:
+ * its gaps, in which it had no CPU. */
 #ifndef SPROF_COUNTERS_STATES_H
 #define SPROF_COUNTERS_STATES_H
 

@@ -135,7 +135,7 @@ static int check_dynamic(struct elf_file *file, struct sprof_error *error)
 
 /* == Room for a program header == */
 
-/* Whether a section may stand elsewhere: nobody but tables that are known here says where it is. */
+/* Whether a section may stand elsewhere: only tables that are known here hold its address. */
 static bool is_movable(const struct elf_file *file, const Elf64_Shdr *section)
 {
     return section->sh_type == SHT_NOTE || section->sh_type == SHT_HASH ||

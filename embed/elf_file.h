@@ -37,7 +37,7 @@ uint8_t *embed_elf_at(struct elf_file *file, uint64_t vaddr, uint64_t size);
 struct sprof_bytes embed_elf_section(const struct elf_file *file, const char *name,
                                      uint64_t *vaddr);
 
-/* Entries of the PLT, with their bytes, that lead to functions of names that `wants` wants; those
+/* Entries of the PLT, with their bytes, that lead to functions of names that `wants` accepts; those
  * of the file as it was read. Ends with what `found` returns where that is not 0. */
 int embed_each_imported(const struct elf_file *file, bool (*wants)(const char *name),
                         int (*found)(void *context, uint64_t start, struct sprof_bytes code),

@@ -53,7 +53,7 @@ static int check_file(const struct maker *maker)
     case AGENT_FILE_SANITIZER:
         why = "is built with a sanitizer, which keeps books of its own of calls";
         break;
-    default: break; /* the reading of the file tells */
+    default: break; /* reading the file shows it */
     }
     if (why)
         return refuse(maker, why);
@@ -67,7 +67,7 @@ static int check_output(const struct maker *maker)
     struct stat input, output;
     const struct embed_request *embedding = maker->embedding;
     if (stat(embedding->path, &input) || stat(embedding->output, &output))
-        return 0; /* the reading tells, or there is none yet */
+        return 0; /* reading shows it, or there is none yet */
     if (input.st_dev == output.st_dev && input.st_ino == output.st_ino)
         return sprof_error_set(maker->error, SPROF_EUSAGE, 0,
                                "%s is the file that is read: give another name with -o",
@@ -318,8 +318,8 @@ static int embed_function(struct maker *maker, const struct plan_function *funct
     return sprof_vec_push(&maker->functions, embedded) ? sprof_error_memory(maker->error) : 0;
 }
 
-/* A function that leaves the frames of others is probed by every trace of the process, whatever is
- * chosen: what is in the file would not tell of it. */
+/* Every trace of the process probes a function that leaves the frames of others, whatever is
+ * chosen: its probe in the file would not show that it was chosen. */
 static int choose(struct maker *maker, const struct plan_expressions *expressions)
 {
     int result = 0;
@@ -345,7 +345,7 @@ static int choose(struct maker *maker, const struct plan_expressions *expression
 }
 
 /* Calls of functions in other files that leave the frames of others go through entries of the PLT:
- * who is traced without ptrace has no other probes that see them. */
+ * in a process that is traced without ptrace no other probes see them. */
 static int embed_imported(void *context, uint64_t start, struct sprof_bytes code)
 {
     struct maker *maker = context;
@@ -411,7 +411,7 @@ static int nothing_embedded(struct maker *maker)
 
 /* == The whole == */
 
-/* Where instructions stood, for those who name addresses. */
+/* Where instructions stood, for naming addresses. */
 static int write_moved(struct maker *maker, struct sprof_str *list)
 {
     for (size_t i = 0; i < maker->moved.count; i++) {
@@ -443,7 +443,7 @@ static int write_frames(struct maker *maker, struct elf_section *sections, struc
     struct unwind_frames known = {.is_fixed = maker->file.is_fixed,
                                   .moved = maker->moved.items,
                                   .moved_count = maker->moved.count};
-    /* The PLT's rule counts from an entry's own address. Who jumped there has just called, as at
+    /* The PLT's rule counts from an entry's own address. A jump to it follows a call, as at
      * the start of any function. */
     for (size_t i = maker->imported; i < maker->moved.count; i++)
         maker->moved.items[i].places[0].original = maker->functions.items[0].start;

@@ -76,7 +76,7 @@ static int where_run(struct sprof_str *sql, const struct fleet_selection *select
     return result;
 }
 
-/* Asks for a number. */
+/* Queries a number. */
 static int count_rows(struct fleet_link *link, const char *cost_where, uint64_t *count,
                       struct sprof_error *error)
 {

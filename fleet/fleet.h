@@ -4,7 +4,7 @@
  * A target is parsed from a URL (target.h), and reached by a link (link.h), which tries again. What
  * is to be sent becomes a batch (batch.h): some requests in an order. Batches lie in a spool
  * (spool.h), a directory from which fleet_push (push.h) sends them, each once where the receiver
- * can tell a repetition. Tables are made and audited by tables.h, and read by fetch.h. */
+ * can recognize a repetition. Tables are made and audited by tables.h, and read by fetch.h. */
 #ifndef SPROF_FLEET_FLEET_H
 #define SPROF_FLEET_FLEET_H
 

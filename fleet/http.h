@@ -23,7 +23,7 @@ struct fleet_request {
 struct fleet_answer {
     long status;             /* 0: there was none */
     bool is_final;           /* none, and trying again would not help: a certificate is wrong */
-    uint64_t retry_after_ns; /* as the receiver asks for; 0: it does not */
+    uint64_t retry_after_ns; /* as the receiver demands; 0: it does not */
     struct sprof_str text;   /* at most 64 KiB */
     char problem[512];       /* one line: what is wrong; "" where the status is 2xx */
 };

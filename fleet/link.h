@@ -40,7 +40,7 @@ void fleet_link_close(struct fleet_link *link);
 enum fleet_verdict fleet_link_judge(const struct fleet_answer *answer);
 
 /* Posts, and again after pauses of 0.1 s doubled up to 30 s, by chance up to half shorter, or as
- * long as the receiver asks for. Returns 0 for what is taken, 1 for what is refused with
+ * long as the receiver demands. Returns 0 for what is taken, 1 for what is refused with
  * answer->problem, or a negative code: SPROF_EIO where patience ended, SPROF_ESTATE for
  * FLEET_STOP, as fleet_http_post. `uncertain` (NULL is allowed) is set where a request was sent
  * again that may have been taken before. The caller releases the answer's text. */

@@ -15,8 +15,8 @@ struct fleet_receiver {
 };
 
 struct fleet_receiver_kind {
-    /* Asks the receiver what it is, before anything is sent; NULL: nothing is asked. Returns 0 or a
-     * negative code. */
+    /* Queries what the receiver is, before anything is sent; NULL: nothing is queried. Returns 0 or
+     * a negative code. */
     int (*learn)(struct fleet_receiver *receiver, struct sprof_error *error);
 
     /* Whether it has a place for this batch: 0, or SPROF_ESTATE with what is to be done. NULL: it

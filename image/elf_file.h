@@ -22,7 +22,7 @@ struct image_section_header {
     uint32_t type, link;
 };
 
-/* Bytes handed out, so that asking twice costs nothing. */
+/* Bytes handed out, kept so that a second request costs nothing. */
 struct image_loaded {
     const char *name; /* of the section header, or a literal */
     struct sprof_bytes bytes;

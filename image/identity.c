@@ -1,4 +1,4 @@
-/* Reads who the file says it is: the dynamic section (gABI, "Dynamic Section"), the build id note,
+/* Reads the identity of a file: the dynamic section (gABI, "Dynamic Section"), the build id note,
  * and a digest of the parts that decide where its functions lie. */
 #include "image/elf_file.h"
 
@@ -178,7 +178,7 @@ const char *image_soname(const struct image *image)
     return image->soname;
 }
 
-/* libc.so.6 has an interpreter too, so that it can be run; its soname tells it from a program. */
+/* libc.so.6 has an interpreter, too, so that it can be run; unlike a program it has a soname. */
 bool image_is_executable(const struct image *image)
 {
     if (image->type == ET_EXEC)

@@ -31,7 +31,7 @@ struct image;
 /* Opens below `root`, by map_files, /proc/PID/root + path, /proc/PID/exe, path: in that order, the
  * first that matches. Returns SPROF_ENOTFOUND (gone, or replaced: the message says which),
  * SPROF_EFORMAT (not an ELF file, or damaged), SPROF_EUNSUPPORTED (of another machine, class or
- * byte order than sprof itself; 32-bit is told apart by its message), SPROF_EPERMISSION, SPROF_EIO,
+ * byte order than sprof itself; the message distinguishes 32-bit), SPROF_EPERMISSION, SPROF_EIO,
  * SPROF_ENOMEM. The caller frees. */
 int image_open(struct image **image, const struct image_request *request,
                struct sprof_error *error);
@@ -65,9 +65,9 @@ struct sprof_bytes image_build_id(const struct image *image);
  * digests mean the same functions at the same places, for a few milliseconds of work. */
 struct sprof_digest image_digest(struct image *image);
 
-/* Digest of that and of all that these sections hold (NULL-terminated names). Where the file is as
- * it was when the cache was told, by device, inode, size and times that are older than two seconds,
- * it is not read again. Large sections are read by up to `threads` threads, the caller included. */
+/* Digest of that and of all that these sections hold (NULL-terminated names). Does not read the
+ * file again where the cache has an entry of the same device, inode, size and times that are older
+ * than two seconds. Large sections are read by up to `threads` threads, the caller included. */
 struct sprof_digest image_content(struct image *image, struct cache *cache,
                                   const char *const *sections, unsigned threads);
 

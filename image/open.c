@@ -14,7 +14,7 @@
 
 #include <linux/magic.h>
 
-/* That it may not be read tells less than that the file itself may not be. */
+/* An unreadable link below /proc is less informative than an unreadable file. */
 static bool is_below_proc(const char *file)
 {
     return !strncmp(file, "/proc/", 6);
@@ -88,7 +88,7 @@ static bool is_requested(const struct image *image, const struct image_request *
     return !request->file.inode || same_inode(image, request);
 }
 
-/* The search, and the most telling of the failures on its way. */
+/* The search, and the most informative of the failures on its way. */
 struct search {
     const struct image_request *request;
     const char *path; /* without " (deleted)" */
@@ -97,7 +97,7 @@ struct search {
     int rank;
 };
 
-/* "Replaced" tells more than "not permitted", which tells more than "gone". */
+/* "Replaced" is more informative than "not permitted", and that than "gone". */
 static int rank_of(int code, bool replaced)
 {
     static const struct {
@@ -170,7 +170,7 @@ static bool try_link(struct search *search, const char *link, const char *root)
         !strncmp(target, search->path, path_length) && (!*rest || !strcmp(rest, " (deleted)"));
     if (same_name)
         return try_file(search, link, root);
-    /* Under another name it may be anything: that it is another file tells nothing of ours. */
+    /* Under another name it may be anything: a mismatch says nothing about our file. */
     struct search other = *search;
     if (!is_identified(search->request) || !try_file(&other, link, root))
         return false;

@@ -1,4 +1,4 @@
-/* Opens a source file where it may be shown to those who get what sprof writes. */
+/* Opens a source file where all readers of sprof's output may see it. */
 #include "image/image.h"
 
 #include <errno.h>

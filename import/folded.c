@@ -40,7 +40,7 @@ static size_t module_length(const char *frame)
                : 0;
 }
 
-/* Functions are addresses of their own: nothing else tells them apart. */
+/* Functions are addresses of their own: nothing else distinguishes them. */
 static int add_frame(struct import *import, char *text, uint32_t *node)
 {
     const size_t length = module_length(text);

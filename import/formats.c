@@ -1,4 +1,4 @@
-/* The table of formats that can be imported: one line each, the most telling content first. */
+/* The table of formats that can be imported: one line each, the most distinctive content first. */
 #include "import/parts.h"
 
 #include <string.h>

@@ -15,7 +15,7 @@ struct import_options {
     const char *input; /* a path, "-" for standard input; gzip is unpacked */
     const char *output;
     bool overwrite;                     /* a recording that is replaced is not kept */
-    const struct import_format *format; /* NULL: told from the content */
+    const struct import_format *format; /* NULL: detected from the content */
     struct model_kind_rules rules;
     const char *sprof_version;
     const struct sprof_log *log;

@@ -78,7 +78,7 @@ struct import {
     SPROF_VEC(struct import_event) events;
     SPROF_VEC(struct import_sample) samples;
     bool whole_stacks;                       /* the format promises them */
-    bool has_times;                          /* samples know when they were taken */
+    bool has_times;                          /* samples have the times when they were taken */
     uint64_t start_realtime_ns, duration_ns; /* 0 unknown */
     size_t line, bad_lines, good_lines;
     bool any_text;  /* the format takes every text: most lines must be good */

@@ -1,4 +1,4 @@
-/* Reads perf.data through `perf script`, which alone knows what its version wrote. */
+/* Reads perf.data through `perf script`: only perf reliably reads what its version wrote. */
 #include "import/parts.h"
 
 #include "base/command.h"
@@ -90,7 +90,7 @@ int import_perf_data_read(struct import *import, struct import_input *input,
     if (!result) {
         import->name = "perf script";
         result = import_perf_script_read(import, &script, &wrong);
-        import_input_close(&script); /* perf ends where nobody reads on */
+        import_input_close(&script); /* perf ends when its output is closed */
     }
     const int status = sprof_command_wait(child);
     const bool cut_short = WIFSIGNALED(status) && WTERMSIG(status) == SIGPIPE;

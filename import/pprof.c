@@ -179,7 +179,7 @@ static struct sprof_bytes build_id_of(struct reader *reader, size_t mapping)
     return (struct sprof_bytes){bytes, length / 2};
 }
 
-/* What of an address is its own: where it was in the file, as far as that is told. */
+/* What of an address is its own: where it was in the file, as far as that is known. */
 static uint64_t offset_of(const location_message *location, const mapping_message *mapping)
 {
     if (mapping && location->address >= mapping->memory_start &&
@@ -245,7 +245,7 @@ static int place_of(struct reader *reader, uint64_t id, struct place **place,
 
 /* == Samples == */
 
-/* The thread that a sample's labels tell. */
+/* The thread in a sample's labels. */
 static int thread_of(struct reader *reader, const sample_message *sample, uint32_t *id)
 {
     int64_t pid = 0, tid = 0;

@@ -1,7 +1,7 @@
 /* Reads where processes belong out of labels, as ClickHouse writes a Map:
  * {'NAME':'VALUE','NAME':…}, in which texts are escaped. A database without Maps takes that for a
  * text: undoes the escapes when it reads it, and escapes the whole when it writes it,
- * {\'NAME\':\'VALUE\'}. There a value that holds ',' between quotes cannot be told from two. */
+ * {\'NAME\':\'VALUE\'}. There a value that holds ',' between quotes looks the same as two. */
 #include "import/rows.h"
 
 #include <string.h>

@@ -43,7 +43,7 @@ static size_t first_after(const struct model_mappings *mappings, const struct mo
     return low;
 }
 
-/* Ends a mapping, unless it belongs to an ancestor, who still has it. */
+/* Ends a mapping, unless it belongs to an ancestor, which still has it. */
 static void mapping_end(struct model_mappings *mappings, uint32_t id, uint32_t process,
                         uint64_t time_ns)
 {
@@ -157,7 +157,7 @@ static int enter(struct model_mappings *mappings, struct model_address_space *sp
     return 0;
 }
 
-/* Whether the very same mapping is there already: mprotect and /proc tell of it again. */
+/* Whether the very same mapping is there already: mprotect and /proc report it again. */
 static bool is_known(const struct model_mappings *mappings, const struct model_ids *mapped,
                      const struct model_mapping *added)
 {

@@ -1,5 +1,5 @@
-/* What lies where in one address space, now and earlier. It knows rows of mappings and no
- * processes: whose space it is, and what its modules are, only its caller knows. */
+/* What lies where in one address space, now and earlier. It holds rows of mappings only; the caller
+ * keeps whose space it is, and what its modules are. */
 #ifndef SPROF_MODEL_ADDRESS_SPACE_H
 #define SPROF_MODEL_ADDRESS_SPACE_H
 

@@ -1,5 +1,5 @@
 /* Costs of functions, modules and calls: each counts a sample once, however often its stack holds
- * the thing. All three are one walk over the tree, with a different thing told of each path. */
+ * the thing. All three are one walk over the tree; they differ in the thing taken of each path. */
 #include "model/paths.h"
 
 #include <assert.h>

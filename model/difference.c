@@ -1,4 +1,4 @@
-/* Tells which rows differ between two groups of runs beyond chance. */
+/* Finds rows that differ between two groups of runs beyond chance. */
 #include "model/difference.h"
 #include "base/base.h"
 #include "model/speed.h"

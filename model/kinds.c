@@ -6,7 +6,7 @@
 #include <fnmatch.h>
 #include <string.h>
 
-/* What paths tell, first match wins. Without FNM_PATHNAME a star crosses slashes. */
+/* Kinds by path; the first match wins. Without FNM_PATHNAME a star crosses slashes. */
 static const struct {
     const char *glob;
     enum model_kind kind;
@@ -95,7 +95,7 @@ enum model_kind model_kind_of(const struct model_kind_rules *rules, const char *
                               bool main_executable, bool in_kernel)
 {
     const enum model_kind by_path = in_kernel ? MODEL_KIND_KERNEL : kind_by_path(path);
-    /* "[none]" holds sprof's own entries, such as "[not sampled]": they are nobody's code. */
+    /* "[none]" holds sprof's own entries, such as "[not sampled]": they are not code. */
     if (by_path == MODEL_KIND_KERNEL || !strcmp(path, MODEL_MODULE_NONE))
         return by_path;
     const enum model_kind kind =

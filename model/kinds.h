@@ -1,5 +1,4 @@
-/* What a module is to the person who reads the profile, and which functions only start a program.
- */
+/* The kinds of modules, for the reader of a profile, and which functions only start a program. */
 #ifndef SPROF_MODEL_KINDS_H
 #define SPROF_MODEL_KINDS_H
 

@@ -1,4 +1,4 @@
-/* What only model's own files need to know of module paths. */
+/* What only model's own files use of module paths. */
 #ifndef SPROF_MODEL_PATH_NAMES_H
 #define SPROF_MODEL_PATH_NAMES_H
 

@@ -16,7 +16,7 @@ struct model_costs {
     struct model_cost exclusive, inclusive;
 };
 
-/* What the aggregation must know of a function; indexed by function id - 1. */
+/* What the aggregation needs of a function; indexed by function id - 1. */
 struct model_function {
     uint32_t module;      /* module id */
     enum model_kind kind; /* of its module */
@@ -125,9 +125,9 @@ unsigned model_view_lost(const struct model_view *view);
 /* Whether samples taken in a view can be read in another: all that it needs was kept. */
 bool model_view_can_be_read(const struct model_view *taken, const struct model_view *as);
 
-/* Which part of a stack a mode keeps. `is_app` tells of each frame, root first. Keeps frames
- * [*first, *last]; returns false where there is no application frame (then the sample belongs on
- * "[outside the application]"). MODEL_MODE_FULL keeps all; a count of 0 returns false. */
+/* Which part of a stack a mode keeps. `is_app` holds a flag for each frame, root first. Keeps
+ * frames [*first, *last]; returns false where there is no application frame (then the sample
+ * belongs on "[outside the application]"). MODEL_MODE_FULL keeps all; a count of 0: false. */
 bool model_view_cut(const struct model_view *view, const bool *is_app, size_t count, size_t *first,
                     size_t *last);
 

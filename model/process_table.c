@@ -1,4 +1,4 @@
-/* Processes and threads: who lives when, under which number and name. */
+/* Processes and threads: which live when, under which number and name. */
 #include "model/process_table.h"
 
 #include "model/path_names.h"
@@ -46,7 +46,7 @@ static struct model_thread *thread_by_id(const struct model_process_table *table
     return table->threads.items[id - 1 - table->first_thread];
 }
 
-/* Where the id of the newest bearer of a number is kept; 0 there: nobody bore it yet. */
+/* Where the id of the newest bearer of a number is kept; 0 there: the number had no bearer yet. */
 static uint64_t *newest(struct sprof_map *live, int number)
 {
     return sprof_map_at(live, (uint64_t)(int64_t)number);
@@ -261,8 +261,8 @@ static uint32_t end_threads(struct model_process_table *table, const struct mode
     return alive;
 }
 
-/* The thread that goes on behind an exec, with the process's number whichever thread called it. Of
- * a process without samples nothing would be told of the program before: its row goes on. */
+/* The thread that goes on behind an exec, with the process's number whichever thread called it. A
+ * process without samples keeps its row: there is nothing to report of the program before. */
 static struct model_thread *exec(struct model_process_table *table, int pid, int tid,
                                  uint64_t time_ns)
 {

@@ -1,5 +1,5 @@
-/* Processes, threads, modules and mappings, as the records of a recording tell of them, in time
- * order. All times are CLOCK_MONOTONIC nanoseconds. */
+/* Processes, threads, modules and mappings, from the records of a recording in time order. All
+ * times are CLOCK_MONOTONIC nanoseconds. */
 #ifndef SPROF_MODEL_PROCESS_TABLE_H
 #define SPROF_MODEL_PROCESS_TABLE_H
 
@@ -79,7 +79,7 @@ struct model_thread *model_process_table_thread(struct model_process_table *tabl
 
 /* Each returns 0 or SPROF_ENOMEM. A fork takes over the parent's mappings (the rows stay the
  * parent's) and name; a new thread of the same process copies the name. A number that is used again
- * ends its former bearer. A process ends with its last thread; CPU time may be told after the EXIT.
+ * ends its former bearer. A process ends with its last thread; CPU time may come after the EXIT.
  * A process that has samples and executes another program goes on as another row, as by
  * model_process_table_replace, so that each program has its own; of its threads only the one that
  * executed it goes on, under the process's number. */

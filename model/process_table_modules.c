@@ -1,4 +1,4 @@
-/* Modules: one for each file (or piece of made-up code), whoever maps it. */
+/* Modules: one for each file (or piece of made-up code), for all processes that map it. */
 #include "model/process_table.h"
 
 #include <string.h>

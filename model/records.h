@@ -77,19 +77,19 @@ struct model_sample {
 /* What a walk has shown of where a thread's stack ends, for capturing its next ones. */
 struct model_stack_extent {
     enum model_stack_extent_kind {
-        MODEL_STACK_UNKNOWN,   /* the root was not found */
-        MODEL_STACK_ENDS,      /* at `end`, with the page of its root's frame */
-        MODEL_STACK_SHALLOW,   /* within the slice, wherever */
-        MODEL_STACK_ELSEWHERE, /* it went on to another stack, which the frame pointer told of, and
-                                  others of the thread's may, too */
+        MODEL_STACK_UNKNOWN,     /* the root was not found */
+        MODEL_STACK_ENDS,        /* at `end`, with the page of its root's frame */
+        MODEL_STACK_SHALLOW,     /* within the slice, wherever */
+        MODEL_STACK_ELSEWHERE,   /* it went on to another stack, which the frame pointer led to, and
+                                    others of the thread's may, too */
         MODEL_STACK_INTERRUPTED, /* it began on the alternate stack of a signal's handler, which
-                                    tells nothing of where the thread's own ends */
+                                    does not show where the thread's own ends */
     } kind;
     uint64_t end;
     uint64_t used; /* bytes from the stack pointer to the root's frame; 0: not known */
 };
 
-/* One record. Its pointers belong to who hands it out, and are valid until the next one. */
+/* One record. Its pointers belong to the source of the record, and are valid until the next one. */
 struct model_record {
     enum model_record_type type;
     bool before_start; /* made from /proc: it was so before the recording */

@@ -86,7 +86,7 @@ static bool has_cost(struct model_cost cost)
     return cost.samples || cost.weight;
 }
 
-/* Tells for each path whether it is application code and whether such lies around or below it. */
+/* Notes for each path whether it is application code and whether such lies around or below it. */
 static void mark(struct viewing *viewing)
 {
     const struct model_path *items = viewing->full->items.items;

@@ -62,7 +62,7 @@ const char *model_end_text(enum model_end end);
  * holds. */
 enum model_mode model_mode_of(const char *word);
 
-/* A mode as the options that ask for it: "full", "pc --frame app", "app --app-interior drop". */
+/* A mode as its options: "full", "pc --frame app", "app --app-interior drop". */
 const char *model_mode_options_text(enum model_mode mode, bool frame_app, bool drop_interior);
 
 /* Whether frames of this kind are application code: app and jit. */

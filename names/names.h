@@ -1,5 +1,5 @@
-/* names: how names of functions are written where people read them. A demangled name says all that
- * a linker needs to know; people want its scopes and its last component, and the rest only where
+/* names: how names of functions are written where people read them. A demangled name holds all that
+ * a linker needs; people want its scopes and its last component, and the rest only where
  * two names would look the same. Names of C++, Rust, Go and D are understood; every other text
  * stays as it is. */
 #ifndef SPROF_NAMES_H

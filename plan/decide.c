@@ -183,7 +183,7 @@ void plan_decide(struct planner *planner, struct plan_function *function, uint64
     struct sprof_bytes code;
     enum plan_mechanism mechanism = function->mechanism; /* a sled's */
     enum plan_reason why = reason_of_kind(planner, function);
-    /* Whoever unwinds for exceptions is entered through functions that leave frames. */
+    /* The code that unwinds for exceptions is entered through functions that leave frames. */
     const bool leaves = plan_leaves_frames(function->linkage_name) ||
                         begins_to_unwind(planner, function->linkage_name);
     if (why == PLAN_UNWINDER && leaves)

@@ -16,8 +16,8 @@
 
 enum {
     PLAN_EMBEDDED_VERSION = 1,
-    /* A switch is an instruction of a jump's length: off it compares, and nobody reads the flags at
-     * an entry; its operand is the distance of the jump. One byte turns one into the other. */
+    /* A switch is an instruction of a jump's length: off it compares, and no code reads the flags
+     * at an entry; its operand is the distance of the jump. One byte turns one into the other. */
     PLAN_EMBEDDED_OFF = 0x3d,
 };
 
@@ -45,7 +45,7 @@ _Static_assert(PLAN_DISPLACED_MAX <= 24, "what is displaced is kept");
 /* How many functions a list holds: none where it is of another version, or no list. */
 size_t plan_embedded_count(struct sprof_bytes list);
 
-/* One of them, by its index. Whoever asks checks what it says. */
+/* One of them, by its index. The caller checks its content. */
 struct plan_embedded_function plan_embedded_at(struct sprof_bytes list, size_t index);
 
 /* The list of these functions, appended to `out`. Returns 0 or SPROF_ENOMEM. */

@@ -55,7 +55,7 @@ enum plan_reason {
                           */
     /* The entry only. */
     PLAN_NEEDS_RETURN_ADDRESS, /* reads, moves or drops its own return address, jumps to such a
-                                   one, has it read by whom it calls, or has none: is jumped to
+                                   one, calls one that reads it, or has none: is jumped to
                                    within other functions' frames */
     PLAN_GO,                   /* Go moves its stacks */
     PLAN_SANITIZED,            /* sanitizers keep books of frames */

@@ -1,5 +1,5 @@
-/* Tells the copy of a file that the program's loader has made from what else maps it: a program may
- * map any file as code, to read it, and below the copy that runs. */
+/* Distinguishes the copy of a file that the program's loader has made from what else maps it: a
+ * program may map any file as code, to read it, and below the copy that runs. */
 #include "base/proc.h"
 #include "image/image.h"
 #include "plan/process_plan.h"

@@ -49,7 +49,7 @@ static int compare_functions(const void *left, const void *right)
     return (a->start > b->start) - (a->start < b->start);
 }
 
-/* A function that only a symbol knows. */
+/* A function that only a symbol shows. */
 static void add_unknown(struct planner *planner, const Elf64_Sym *symbol, size_t known)
 {
     struct sprof_bytes code;
@@ -72,7 +72,7 @@ static void note_symbol(struct planner *planner, const Elf64_Sym *symbol, size_t
         add_unknown(planner, symbol, known);
 }
 
-/* Symbols add what tables do not cover, and tell resolvers. */
+/* Symbols add what tables do not cover, and mark resolvers. */
 static void gather_symbols(struct planner *planner)
 {
     static const char *const sections[] = {".symtab", ".dynsym"};

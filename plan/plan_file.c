@@ -137,7 +137,7 @@ struct source {
     const struct file_function *functions;
     const struct file_callee *callees;
     const char *texts;
-    uint32_t last_text;    /* that was asked for */
+    uint32_t last_text;    /* that was read */
     uint64_t callees_seen; /* of the functions so far */
 };
 
@@ -161,7 +161,7 @@ static bool open_source(struct sprof_bytes bytes, struct source *source)
     return header->text_bytes == left && left && !source->texts[left - 1];
 }
 
-/* Texts are asked for in the order in which they were put. Those that shared their ends could be
+/* Texts are read in the order in which they were put. Those that shared their ends could be
  * far longer together than all. */
 static bool get_text(struct source *source, uint32_t offset, const char *texts, const char **text)
 {

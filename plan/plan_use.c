@@ -1,4 +1,4 @@
-/* What is asked of a plan that is made: shares, counts, a function by its address, whether a
+/* Queries a finished plan: shares, counts, a function by its address, whether a
  * process runs the same bytes. */
 #include "plan/planner.h"
 

@@ -57,8 +57,8 @@ void plan_read_relocations(struct planner *planner);
  * return address. */
 void plan_scan_code(struct planner *planner);
 
-/* Who jumps to a function that uses its return address uses that, too, as does who calls one that
- * reads its callers'. Symbols of slots must be known. */
+/* A function that jumps to one that uses its return address uses that, too, as does one that calls
+ * a reader of its callers' addresses. Symbols of slots must be known. */
 void plan_spread_needs(struct planner *planner);
 
 /* Counts the places where exceptions are caught. */

@@ -27,7 +27,7 @@ struct plan_put_in {
     bool (*is)(const void *context, const struct model_mmap *mapping);
 };
 
-/* Plans every file that a live process has mapped executable and `wants` (NULL: all) says yes to,
+/* Plans every file that a live process has mapped executable and `wants` (NULL: all) accepts,
  * each once, compares the bytes, and calls `module` for each; what it returns other than 0 ends the
  * matter and is returned. The plan is the callee's to keep (by zeroing it), else it is released.
  * The bytes come from its memory, or where that is -1 by system calls that ptrace rights are needed
@@ -55,8 +55,7 @@ int plan_request_find(struct image_request *request, pid_t pid, uint64_t identit
                       const char *path);
 
 /* Digest of device and inode of a mapped file, which it keeps when it is renamed, replaced or
- * removed: to be compared with those of other mappings only, because file systems tell other
- * numbers to stat. */
+ * removed. Compare it only with those of other mappings: some file systems' stat differs. */
 uint64_t plan_identity(const struct sprof_file_id *file);
 
 /* Whether two mappings of a file are of one copy of it: their addresses differ as places in it do.

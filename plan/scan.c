@@ -10,9 +10,8 @@ enum {
     FIRST_BYTES = 16, /* what marks the entry, and a jump */
 };
 
-/* Functions of other files whose callers' frames must be where they are: what returns twice, and
- * what asks who called. A function that jumps to one of them must not have its return address
- * moved. */
+/* Functions of other files whose callers' frames must be where they are: they return twice or read
+ * their caller's address. The return address of a function that jumps to one must not be moved. */
 static const char *const needing_return[] = {
     "setjmp",  "_setjmp", "sigsetjmp",  "__sigsetjmp", "__sigsetjmp_cancel",
     "vfork",   "__vfork", "getcontext", "swapcontext", "dlopen",
@@ -202,7 +201,7 @@ static void note_computed_jump(struct scan *scan, uint64_t vaddr)
 }
 
 /* Computed gotos add what they read from any table, of entries of any size, to the address of a
- * label: nothing tells where the function's other labels are, so each of its first instructions may
+ * label: nothing shows where the function's other labels are, so each of its first instructions may
  * be one. */
 static void targets_of_labels(struct scan *scan)
 {
@@ -262,7 +261,7 @@ static void need_return(struct planner *planner, const struct plan_function *fun
 
 /* Whether a jump is made while the function has a frame: where it leads to another function, that
  * one finds no return address on top of the stack. GCC's retpolines are such. A register that is as
- * far from the frame's start as the stack pointer is at an entry tells nothing of that. Some
+ * far from the frame's start as the stack pointer is at an entry does not show that. Some
  * compilers write no rows for the ends of functions: there the frame is taken down just before. */
 static bool keeps_frame(struct scan *scan, uint64_t vaddr, uint64_t target)
 {

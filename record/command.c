@@ -119,8 +119,8 @@ static int rate(void *context, char *argument, struct sprof_str *answer, struct 
     return 0;
 }
 
-/* "full", "app", "pc" or "pc --frame app". In mode app, what is between application frames is kept
- * or not as the recording was told at its start. */
+/* "full", "app", "pc" or "pc --frame app". In mode app, the recording's own option decides whether
+ * to keep what is between application frames. */
 static int read_mode(const struct record_session *session, const char *text,
                      struct model_view *view, struct sprof_error *error)
 {
@@ -163,7 +163,7 @@ static int mode(void *context, char *argument, struct sprof_str *answer, struct 
     return 0;
 }
 
-/* "[MODE] [NANOSECONDS]": after that time the recorder stops by itself, whoever asked for it. */
+/* "[MODE] [NANOSECONDS]": after that time the recorder stops by itself. */
 static int start(void *context, char *argument, struct sprof_str *answer, struct sprof_error *error)
 {
     struct record_session *session = context;

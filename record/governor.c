@@ -5,7 +5,7 @@ static const uint64_t least_target_ns = 100000000; /* before that a decision wou
 static const uint64_t least_hz = 10;
 static const double step_down = 4, step_up = 1.5;        /* at most, at once */
 static const double near_above = 1.1, near_below = 0.75; /* of what is wanted: left as it is */
-static const double stacks_least = 100;                  /* to know how deep stacks are */
+static const double stacks_least = 100;                  /* to find out how deep stacks are */
 static const double deeper_to_shrink = 1. / 200; /* of the stacks may go on beyond a slice … */
 static const double deeper_to_stay = 1. / 100;   /* … that is chosen, or that there is */
 static const double saving_least = 0.05; /* of what samples cost: for less it is left alone */

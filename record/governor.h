@@ -32,7 +32,7 @@ struct record_governor {
     struct record_use decided;        /* as of the last decision */
     double total_ns;                  /* cost of the samples before it, to the targets */
     double depths[RECORD_DEPTHS + 1]; /* [n]: stacks that used at most 2^n KiB, lately; last: more,
-                                         or nobody knows */
+                                         or unknown */
 };
 
 /* Begins to keep within `most`, with that rate and slice. */
@@ -47,12 +47,12 @@ double record_governor_samples_ns(bool is_agent, uint64_t samples, uint64_t stac
 void record_governor_note_stack(struct record_governor *governor, uint64_t used_bytes);
 
 /* What is right from now on; `now` where it is to stay: too little was used since the last
- * decision, or the cost is near what is wanted. One of the two changes at a time. To be asked at
+ * decision, or the cost is near what is wanted. One of the two changes at a time. Call it at
  * most once a second. */
 struct record_choice record_governor_decide(struct record_governor *governor,
                                             const struct record_use *use, struct record_choice now);
 
-/* Rate and slice were changed by somebody else, who knows better. */
+/* A request from outside has changed rate and slice: it takes precedence. */
 void record_governor_ask(struct record_governor *governor, struct record_choice asked);
 
 /* The cost so far, as a fraction of what the targets used; 0 where they used nothing. */

@@ -48,7 +48,7 @@ int record_ledger_expect(struct record_ledger *ledger, uint64_t time_ns, uint64_
  * booked with before. */
 void record_ledger_spread(struct record_ledger *ledger, uint64_t cpu_ns);
 
-/* Passes over the targets' CPU time up to now: nobody was to sample it (--delay), or it was
+/* Passes over the targets' CPU time up to now: it was not to be sampled (--delay), or it was
  * cleared. What is lost before that counts no more. */
 void record_ledger_skip(struct record_ledger *ledger, uint64_t time_ns, uint64_t cpu_ns);
 
@@ -56,7 +56,7 @@ void record_ledger_skip(struct record_ledger *ledger, uint64_t time_ns, uint64_t
 int record_ledger_clear(struct record_ledger *ledger, uint64_t time_ns);
 
 /* Books the samples that a pause of sampling on a CPU has cost, when it ends: as many as the period
- * of a clock event would have given. Of other events nobody knows. Returns 0 or SPROF_ENOMEM. */
+ * of a clock event would have given. Losses of others are unknown. Returns 0 or SPROF_ENOMEM. */
 int record_ledger_throttle(struct record_ledger *ledger, int cpu, bool on, uint64_t time_ns);
 
 /* Works out `excluded`, `timer_overrun` and `unexplained` of every second from `from` on. A timer

@@ -32,7 +32,7 @@ enum { ATTEMPTS = 20 };
 
 /* == What an ordinary user may sample == */
 
-/* Who may read the mappings of a process may sample it. */
+/* A process is sampled only if this user may read its mappings. */
 static bool may_be_sampled(pid_t pid)
 {
     char path[64];

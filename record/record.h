@@ -49,7 +49,7 @@ struct record_options {
                                 seconds later by SIGKILL */
     double max_overhead; /* the rate goes down until sprof and its samples cost no more than this
                             fraction of the targets' CPU time; 0: it stays */
-    bool paused;         /* take no samples until somebody says so over the control socket */
+    bool paused;         /* take no samples until a request over the control socket */
     bool thread_scope;   /* per-thread events even where per-CPU ones are permitted */
     const char *sprof_version;
     /* Called by record_run once samples are taken: the recording holds those from `time_ns`

@@ -155,8 +155,8 @@ static uint64_t missed_of_cpus(const struct record_session *session,
                                    : record_ledger_missed_ns(ledger, session->run->target_cpu_ns);
 }
 
-/* Nobody knows of which threads it is: it is booked on all by their CPU time, in rows of a period
- * at least. */
+/* It is unknown of which threads the missing time is: it is booked on all by their CPU time, in
+ * rows of a period at least. */
 static int book_missed(struct record_session *session, uint32_t node, uint64_t missed_ns)
 {
     const uint64_t least_ns = record_clock(session)->ledger.period_ns;

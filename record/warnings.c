@@ -98,7 +98,7 @@ static void warn_of_daemons(const struct record_session *session)
                           count == 1 ? "it" : "one of them", last->pid);
 }
 
-/* Rings hold what comes for some time. Who waits longer for a CPU than that loses the rest. */
+/* Rings hold what comes for some time. While sprof waits longer for a CPU, the rest is lost. */
 static void warn_of_waiting(const struct record_session *session)
 {
     const struct sampler_counters counters = sampler_counters(session->sampler);

@@ -11,8 +11,8 @@
 enum { MAX_TEXT_RANGES = 64, MAX_VDSO_PAGES = 16 };
 
 /* Roots that no call frame information marks, besides the entry point. A thread's start is not
- * among them: clone is called by the parent, and only the child's part of it, which tables mark or
- * the bytes tell, is a root. */
+ * among them: clone is called by the parent. Only the child's part of it is a root, which tables
+ * or its bytes mark. */
 static const char *const root_names[] = {"_start", "_dl_start_user", NULL};
 enum { ROOT_NAMES = sizeof root_names / sizeof *root_names - 1 };
 

@@ -1,4 +1,4 @@
-/* The step from a finished recording to names, call paths and costs, and who asks for it. */
+/* The step from a finished recording to names, call paths and costs, and what starts it. */
 #include "recording/derive.h"
 
 #include "recording/recording.h"
@@ -89,7 +89,7 @@ static int load_split(struct derive *derive, struct sprof_error *error)
     return load(derive, error);
 }
 
-/* `names` are those of imported stacks; NULL: the symbolizer is asked. */
+/* `names` are those of imported stacks; NULL: they come from the symbolizer. */
 static int run_step(struct derive *derive, const struct recording_names *names,
                     struct sprof_error *error)
 {

@@ -1,6 +1,6 @@
 /* From a recording's addresses to functions, call paths and costs: everything that is derived, and
  * can be derived again. What has a name keeps it: only frames without one are looked up, and only
- * runs that are not complete get paths and costs, unless more is asked for. */
+ * runs that are not complete get paths and costs, unless more is wanted. */
 #ifndef SPROF_RECORDING_DERIVE_H
 #define SPROF_RECORDING_DERIVE_H
 
@@ -43,7 +43,7 @@ struct derive_module {
     struct store_module row;
     struct image *image;        /* NULL: not opened (yet) */
     struct image *owned_image;  /* to be freed here */
-    struct unwind_table *table; /* built here when bounds are asked for; freed here */
+    struct unwind_table *table; /* built here when bounds are needed; freed here */
     const struct unwind_table *known_table;
     struct cache *cache;                  /* borrowed */
     uint32_t canonical;                   /* id of the first module of the same content */
@@ -66,7 +66,7 @@ struct derive_level {
  * innermost first. */
 struct derive_frame {
     uint32_t id, module;
-    uint64_t offset, lookup; /* lookup: vaddr, or address, that the symbolizer is asked about */
+    uint64_t offset, lookup; /* lookup: vaddr, or address, for the symbolizer */
     size_t chain;
     uint32_t chain_count;
     uint64_t key; /* 0: module and offset say which it is */
@@ -180,7 +180,7 @@ struct derive {
     bool import;      /* imported runs too */
     bool nothing_new; /* of what was looked up again: all sums stay as they are */
     bool live;        /* it is derived again and again as its run goes on: see recording/live.c */
-    bool lines;       /* … and costs of lines are asked for, too */
+    bool lines;       /* … and costs of lines are needed, too */
     bool some_functions; /* those of frames and modules that need them are read, not all */
     bool repath; /* … and frames have other functions or stacks another mode than before: no
                     path is valid */
@@ -298,7 +298,7 @@ void recording_derive_call_totals(const struct derive *derive, const struct deri
 /* The rows of how long calls took. */
 int recording_derive_call_latencies(struct derive *derive, const struct derive_run *run);
 
-/* Names the frames that want it: fills functions, levels, derived.frames. */
+/* Names the frames that need it: fills functions, levels, derived.frames. */
 int recording_derive_names(struct derive *derive, struct sprof_error *error);
 
 /* The same with names that are known. */

@@ -18,7 +18,7 @@ static int reach_entry(void *context, const struct store_entry_coverage *entry)
     return 0;
 }
 
-/* It has a row of its path, by which views find its function: where callers are told apart no
+/* It has a row of its path, by which views find its function: with separate nodes for callers no
  * sample ends in the node of the entry alone. */
 static int reach_probed(void *context, const struct store_probed_node *probed)
 {

@@ -1,4 +1,4 @@
-/* Opens what names code made at run time, and tells apart pieces of it that stood at one address
+/* Opens what names code made at run time, and distinguishes pieces of it that stood at one address
  * one after the other: samples of an older one get frames and stack nodes of their own. */
 #include "recording/derive.h"
 
@@ -94,8 +94,8 @@ static int open_own(const struct derive *derive, int pid, struct symbolize_jit *
     return symbolize_jit_open(jit, pid, owner.ns_pid, owner.uid, owner.start_ns, why);
 }
 
-/* When a process was forked, by the clock of its jitdump; without times, what was loaded later
- * cannot be told apart. */
+/* When a process was forked, by the clock of its jitdump; UINT64_MAX without times: then code that
+ * was loaded later cannot be distinguished. */
 static uint64_t fork_ns(const struct derive *derive, const struct derive_process *process)
 {
     const struct recording_derive_source *source = derive->source;

@@ -1,4 +1,4 @@
-/* One module's addresses: which symbolizer knows them, and what it says. */
+/* One module's addresses: which symbolizer has names for them, and the names. */
 #include "recording/build.h"
 #include "recording/derive_names.h"
 #include "recording/walk.h"
@@ -138,7 +138,7 @@ static int symbolize_file(struct derive *derive, struct derive_job *job,
         return SPROF_ENOMEM;
     const struct symbolize_bounds bounds = {find_bounds, module};
     module->cache = derive->source->cache;
-    /* Without a file and its tables nothing tells functions apart: they count for the module. */
+    /* Without a file and its tables functions are not distinguished: they count for the module. */
     if (!module->image && !module->known_table)
         return 0;
     if (!module->image)

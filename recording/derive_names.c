@@ -152,7 +152,7 @@ static int load_functions(struct derive *derive, const bool *is_used, bool cut,
     return result;
 }
 
-/* == Asking == */
+/* == Queries to the symbolizer == */
 
 /* What libraries' files need is read beside what the program's own does: on a machine with two
  * processors the longer of the two is waited for. */
@@ -193,8 +193,7 @@ static void ask_by_threads(struct asking *asking, size_t wanted)
         pthread_join(threads[--count], NULL);
 }
 
-/* Asks about those modules at once that are worth a thread; others are asked about one by one, as
- * their turn comes. */
+/* Sends modules that are worth a thread to the symbolizer at once; others follow one by one. */
 static int ask_about_files(struct derive *derive, struct derive_job *jobs, size_t count)
 {
     struct asking asking = {.derive = derive};

@@ -1,6 +1,5 @@
-/* Naming, in three steps: derive_names.c goes through the modules, derive_modules.c asks the
- * symbolizer about one, derive_functions.c merges its answers into the recording's table of
- * functions. */
+/* Naming, in three steps: derive_names.c goes through the modules, derive_modules.c sends one to
+ * the symbolizer, derive_functions.c merges its answers into the recording's table of functions. */
 #ifndef SPROF_RECORDING_DERIVE_NAMES_H
 #define SPROF_RECORDING_DERIVE_NAMES_H
 
@@ -59,14 +58,14 @@ uint64_t recording_derive_path_key(const struct derive_module *module);
 /* Opens the file of a module where it has one, and makes sure that it is the one that ran. */
 void recording_derive_open_image(struct derive *derive, struct derive_module *module);
 
-/* Asks the symbolizer about a job whose module has a file; jobs of several modules may be asked
- * about by several threads at once. */
+/* Sends a job whose module has a file to the symbolizer; several threads may do so at once for jobs
+ * of different modules. */
 void recording_derive_ask_file(struct derive *derive, struct derive_job *job);
 
 /* Whether that is possible. */
 bool recording_derive_has_file(const struct derive_job *job);
 
-/* Names every frame of a job, which is asked about unless it was before. */
+/* Names every frame of a job, which is sent to the symbolizer unless it was before. */
 int recording_derive_name_module(struct derive *derive, struct derive_job *job);
 
 #endif

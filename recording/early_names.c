@@ -197,7 +197,7 @@ int recording_early_give(struct recording_early *early, const struct recording_w
     return result;
 }
 
-/* Who waits for it has the higher priority: where the rights suffice, it gets that. */
+/* The waiting thread has the higher priority: where the rights suffice, this one gets that, too. */
 void recording_early_stop(struct recording_early *early)
 {
     if (!early->running)

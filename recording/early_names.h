@@ -1,6 +1,6 @@
 /* Names while recording: a thread with little priority reads the debug information of files that
  * have samples and nothing in the cache, so that little is left to be read when the program has
- * ended. What it has read stays in memory until names are asked for, and goes to the cache then. */
+ * ended. What it has read stays in memory until names are needed, and goes to the cache then. */
 #ifndef SPROF_RECORDING_EARLY_NAMES_H
 #define SPROF_RECORDING_EARLY_NAMES_H
 
@@ -17,7 +17,7 @@ struct recording_early_module {
     uint32_t id;
     struct image_request request;
     uint64_t key;
-    SPROF_VEC(uint64_t) given; /* vaddrs that nobody has prepared yet */
+    SPROF_VEC(uint64_t) given; /* vaddrs that are not prepared yet */
     struct recording_session open;
     size_t prepared; /* addresses */
     bool refused;
@@ -48,7 +48,7 @@ struct recording_early {
 int recording_early_give(struct recording_early *early, const struct recording_walk *walk,
                          uint64_t begin_ns, struct cache *cache);
 
-/* Asks the thread to end, which it does between two compile units or addresses. */
+/* Makes the thread end, which it does between two compile units or addresses. */
 void recording_early_stop(struct recording_early *early);
 
 /* Waits for that, at most `timeout_ms`. False: it is still at work, on memory that must not be
@@ -63,7 +63,7 @@ void recording_early_end(struct recording_early *early);
 bool recording_early_take(struct recording_early *early, uint32_t module, const struct image *image,
                           struct recording_session *open);
 
-/* Ends the thread and frees what nobody took. Zero is fine. */
+/* Ends the thread and frees what was not taken. Zero is fine. */
 void recording_early_release(struct recording_early *early);
 
 #endif

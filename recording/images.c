@@ -156,7 +156,7 @@ static void *work(void *argument)
         pthread_mutex_unlock(&images->mutex);
         const enum recording_image_state state =
             first ? look_up(images, item) : build(images, item);
-        /* One that was only identified is asked again when it has been collected, not before. */
+        /* One that was only identified is requested again after its collection, not before. */
         if (state != RECORDING_IMAGE_WAITING && state != RECORDING_IMAGE_IDLE)
             atomic_store_explicit(&item->state, (int)state, memory_order_release);
         pthread_mutex_lock(&images->mutex);
@@ -305,7 +305,7 @@ static enum recording_image_state state_of(const struct recording_image *image)
     return (enum recording_image_state)atomic_load_explicit(&image->state, memory_order_acquire);
 }
 
-/* The image whose table serves this one; while it is the builder's, nobody knows. */
+/* The image whose table serves this one, which is unknown while the builder has the image. */
 static struct recording_image *serving_of(struct recording_image *image)
 {
     return state_of(image) == RECORDING_IMAGE_READY && image->shared ? image->shared : image;

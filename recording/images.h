@@ -16,8 +16,8 @@
 #include <stdatomic.h>
 
 enum recording_image_state {
-    RECORDING_IMAGE_IDLE,    /* not asked for, or its table was evicted */
-    RECORDING_IMAGE_WAITING, /* in the builder's hands; nobody else touches it but its state */
+    RECORDING_IMAGE_IDLE,    /* not wanted yet, or its table was evicted */
+    RECORDING_IMAGE_WAITING, /* in the builder's hands; nothing else touches it but its state */
     RECORDING_IMAGE_READY,   /* `table` answers */
     RECORDING_IMAGE_BARE,    /* no call frame information, or no file */
 };
@@ -44,7 +44,7 @@ struct recording_image {
     struct recording_built built; /* what a look-up or a build has just found */
     bool identified;              /* key, build id and segments are known: for good */
     bool described;               /* … and start-up code */
-    bool only_identity;           /* nothing else is asked for */
+    bool only_identity;           /* nothing else is needed */
     uint64_t last_used;           /* ticks of the draining thread */
     uint64_t kept;                /* the round in which a waiting sample needed the table */
     bool adopted;                 /* collected since it was built */
@@ -100,7 +100,7 @@ bool recording_images_stop(struct recording_images *images, unsigned timeout_ms)
 /* Lets recording_images_wait return. Async-signal-safe. */
 void recording_images_wake(struct recording_images *images);
 
-/* The image of a module mapped at a place in a process, asked for at the first call. Returns NULL
+/* The image of a module mapped at a place in a process, requested at the first call. Returns NULL
  * only when out of memory. */
 struct recording_image *recording_images_get(struct recording_images *images,
                                              struct model_module *module,
@@ -111,7 +111,7 @@ enum recording_image_state recording_images_use(struct recording_images *images,
                                                 struct recording_image *image);
 
 /* Has the image opened, so that its identity is stored before another file can take its name, where
- * nothing else may ever ask for it. */
+ * nothing else may ever need it. */
 void recording_images_identify(struct recording_images *images, struct recording_image *image);
 
 /* A waiting sample needs the image's table: the next collection does not evict it, so that a stack

@@ -43,7 +43,7 @@ struct recording_jit_owner recording_jit_owner_read(pid_t pid)
     return owner;
 }
 
-/* "jit-PID.dump", with the number that the process itself knows. */
+/* "jit-PID.dump", with the number that the process has in its own namespace. */
 static bool is_its_dump(const struct recording_jit_owner *owner, const char *path)
 {
     char name[64];

@@ -1,5 +1,5 @@
 /* Opens the kernel's symbols in a thread of its own, beside what has to be written before they are
- * asked for: it takes as long as naming a short recording, or tens of milliseconds without BPF. */
+ * needed: it takes as long as naming a short recording, or tens of milliseconds without BPF. */
 #ifndef SPROF_RECORDING_KERNEL_OPENING_H
 #define SPROF_RECORDING_KERNEL_OPENING_H
 
@@ -25,7 +25,7 @@ void recording_kernel_opening_begin(struct recording_kernel_opening *opening);
 bool recording_kernel_opening_take(struct recording_kernel_opening *opening,
                                    struct symbolize_kernel **kernel, struct sprof_error *error);
 
-/* Frees what nobody took. */
+/* Frees what was not taken. */
 void recording_kernel_opening_release(struct recording_kernel_opening *opening);
 
 #endif

@@ -1,4 +1,4 @@
-/* Asks /proc about live processes in a thread of its own. */
+/* Reads /proc of live processes in a thread of its own. */
 #include "recording/lookups.h"
 
 #include <stdlib.h>
@@ -222,7 +222,7 @@ bool recording_lookups_wait_for(const struct recording_lookups *lookups, uint32_
 
 /* == Code in no known mapping == */
 
-/* /proc may be asked about a process again at once where it knew something new, for more is likely
+/* /proc of a process may be read again at once where it had something new, for more is likely
  * to come; else 4 ms after the last time, then later and later, up to 32: code that was not
  * executable a moment ago may be now. */
 enum { AGAIN_NS = 2000000, AGAIN_DOUBLINGS = 4, DOUBLINGS_MASK = 15 };

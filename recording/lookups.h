@@ -47,7 +47,7 @@ struct recording_lookups {
     struct target_user user;          /* the thread's */
     struct recording_lookup *answers, **answers_end;
     struct sprof_map mappings_asked; /* owner's: process → questions about its mappings */
-    struct sprof_map next_mappings;  /* … → when to ask again, and how often it was in vain */
+    struct sprof_map next_mappings;  /* … → when to try again, and how often it was in vain */
     size_t waiting;                  /* owner's: questions not yet collected */
     size_t watching; /* owner's: files that may never come: the end waits for none */
     int answered_fd; /* borrowed: an event descriptor, written at each answer */
@@ -59,20 +59,19 @@ void recording_lookups_init(struct recording_lookups *lookups, int answered_fd);
 /* Ends the thread, after the question it has at hand, and frees everything. Zero is fine. */
 void recording_lookups_release(struct recording_lookups *lookups);
 
-/* Asks; `path` is NULL, or copied. Returns 0, SPROF_ENOMEM, or SPROF_EIO where no thread can be
- * had.
- */
+/* Queues a question; `path` is NULL, or copied. Returns 0, SPROF_ENOMEM, or SPROF_EIO where no
+ * thread can be had. */
 int recording_lookups_ask(struct recording_lookups *lookups, enum recording_question question,
                           const struct model_process *process, const char *path, uint64_t time_ns);
 
-/* For a sample with code in no known mapping: what /proc says now may be newer than what the
- * records told. Asks unless that was tried a moment ago, or the process has ended. *waits becomes
+/* For a sample with code in no known mapping: /proc may now be newer than the records were. Queues
+ * the question unless that was tried a moment ago, or the process has ended. *waits becomes
  * whether an answer is to come. Returns 0 or SPROF_ENOMEM. */
 int recording_lookups_ask_mappings(struct recording_lookups *lookups,
                                    const struct model_process *process, uint64_t time_ns,
                                    bool *waits);
 
-/* Notes whether an answer about mappings knew more than the records, which decides when to ask
+/* Notes whether an answer about mappings held more than the records, which decides when to try
  * again. Returns 0 or SPROF_ENOMEM. */
 int recording_lookups_note_mappings(struct recording_lookups *lookups,
                                     const struct recording_lookup *lookup, bool changed);

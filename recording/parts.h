@@ -66,8 +66,8 @@ static inline struct model_process *recording_process(const struct recording *re
         .items[id - 1 - recording->process_table.first_process];
 }
 
-/* Asks whose the perf map of a process with code made at run time is: once a process, and for a
- * jitdump that it maps (`dump`; else NULL). Returns 0 or a negative code. */
+/* Queues the question whose the perf map of a process with code made at run time is: once a
+ * process, and for a jitdump that it maps (`dump`; else NULL). Returns 0 or a negative code. */
 int recording_ask_owner(struct recording *recording, pid_t pid, const char *dump, uint64_t time_ns);
 
 /* Notes the user of a process that is new or has executed a program. */

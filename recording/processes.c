@@ -81,7 +81,7 @@ static int apply_comm(struct recording *recording, const struct model_record *re
 
 static int apply_fork(struct recording *recording, const struct model_record *record)
 {
-    /* Who once forked a process that is attached to is no part of the recording. */
+    /* The process that once forked an attached one is no part of the recording. */
     if (record->before_start &&
         !sprof_map_get(&recording->process_table.live_processes, (uint64_t)record->fork.parent_pid))
         return model_process_table_thread(&recording->process_table, record->pid, record->tid,

@@ -281,7 +281,7 @@ int recording_clear(struct recording *recording, uint64_t time_ns)
     return sprof_vec_push(&batch->cleared, (struct store_cleared){recording->run.id, run_ns});
 }
 
-/* A run that nobody divides has one phase. */
+/* A run that is not divided has one phase. */
 static int add_only_phase(struct recording *recording)
 {
     const struct store_run *run = &recording->run;
@@ -307,7 +307,7 @@ static int add_run(struct recording *recording)
     return add_only_phase(recording);
 }
 
-/* The last phase ends with the run, whose own end its owner knows. */
+/* The last phase ends with the run; the run's owner sets that time. */
 static int end_phase(struct recording *recording)
 {
     if (recording->start_ns)
@@ -352,7 +352,7 @@ static int put_counter(void *context, const char *name, uint64_t value)
 
 /* == Finishing == */
 
-/* Functions and costs. What this takes is no cost of the target's, and told apart from it. */
+/* Functions and costs. What this takes is booked apart from the target's cost. */
 static int derive(struct recording *recording, const struct recording_end *end,
                   struct recording_kernel_opening *kernel, struct sprof_error *error)
 {

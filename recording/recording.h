@@ -1,9 +1,9 @@
 /* recording: a recording while it grows, and what is derived from it.
  *
- * Whoever has samples owns one and feeds it: a sampling loop, an importer, a tracer. It knows the
- * processes, opens their images and builds unwind tables in a thread of its own, walks stacks,
+ * The source of samples owns one and feeds it: a sampling loop, an importer, a tracer. It follows
+ * the processes, opens their images and builds unwind tables in a thread of its own, walks stacks,
  * keeps samples whose tables are not there yet, and writes all of it to the database in another
- * thread. Where samples come from, it does not know. Apart from recording_hurry, all calls come
+ * thread. It does not depend on the kind of source. Apart from recording_hurry, all calls come
  * from one thread. */
 #ifndef SPROF_RECORDING_RECORDING_H
 #define SPROF_RECORDING_RECORDING_H
@@ -103,7 +103,7 @@ int recording_add_phase_option(struct recording *recording, const char *name, co
  * recording began then; what is known of processes stays. Returns 0 or SPROF_ENOMEM. */
 int recording_clear(struct recording *recording, uint64_t time_ns);
 
-/* The rows that the next flush writes: for those of tables that the recording does not know, such
+/* The rows that the next flush writes: for those of tables that the recording does not fill, such
  * as ledger and counters. */
 struct store_batch *recording_batch(struct recording *recording);
 
@@ -151,7 +151,7 @@ int recording_settle(struct recording *recording, size_t bytes);
 bool recording_hurry(struct recording *recording);
 bool recording_hurried(const struct recording *recording);
 
-/* == Rows without a captured stack: importers, and CPU time that nobody sampled == */
+/* == Rows without a captured stack: importers, and CPU time that was not sampled == */
 
 const struct model_process_table *recording_processes(const struct recording *recording);
 
@@ -188,7 +188,7 @@ int recording_pseudo(struct recording *recording, enum model_pseudo which, uint3
 /* The largest id of a sample in the database that is appended to; 0: in no other. */
 uint64_t recording_last_sample(const struct recording *recording);
 
-/* Adds a row as it is, but for its run. Who gives it an id gives larger ones than the last. */
+/* Adds a row as it is, but for its run. An id that is given must be larger than the last. */
 int recording_add_sample(struct recording *recording, const struct store_sample *row);
 
 /* == Flushing and finishing == */
@@ -240,7 +240,7 @@ struct recording_names {
 
 /* How a recording is finished. Zero: its addresses are looked up. */
 struct recording_end {
-    bool no_symbolize;                   /* not now: somebody calls recording_derive later */
+    bool no_symbolize;                   /* not now: recording_derive is called later */
     const struct recording_names *names; /* imported stacks */
 };
 
@@ -277,7 +277,7 @@ int recording_derive_copy(struct store *store, const struct recording_derive_opt
 /* A recording that goes on, looked at again and again. */
 struct recording_live;
 
-/* `lines`: costs of source lines will be asked for. The caller frees. */
+/* `lines`: costs of source lines will be needed. The caller frees. */
 int recording_live_open(struct recording_live **live, const char *path, bool lines,
                         struct sprof_error *error);
 

@@ -199,7 +199,7 @@ static int settle_now(struct recording *recording)
     return recording_pending_retry(&recording->pending, retry_sample, recording);
 }
 
-/* Images that nobody waits for any more are opened to the end, too: names come from them. */
+/* Images that are no longer waited for are opened to the end, too: names come from them. */
 static bool is_settled(const struct recording *recording, size_t bytes)
 {
     return bytes ? recording->pending.bytes <= bytes

@@ -1,4 +1,4 @@
-/* Sessions of the symbolizer: who owns them, and how they are closed beside other work. */
+/* Sessions of the symbolizer: which image they own, and how they are closed beside other work. */
 #ifndef SPROF_RECORDING_SESSIONS_H
 #define SPROF_RECORDING_SESSIONS_H
 
@@ -8,7 +8,7 @@
 
 /* Zero is a valid empty one. */
 struct recording_session {
-    struct image *image; /* its own; NULL: it borrows somebody else's */
+    struct image *image; /* its own; NULL: it borrows another's */
     struct symbolize_session *session;
 };
 void recording_session_close(struct recording_session *open);

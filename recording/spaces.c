@@ -36,7 +36,7 @@ static struct recording_region make_region(struct recording_spaces *spaces,
     return made;
 }
 
-/* Brings a region up to date with its image: asks for the table when it is needed for the first
+/* Brings a region up to date with its image: has the table built when it is needed for the first
  * time. */
 static const struct unwind_region *use_region(struct recording_spaces *spaces,
                                               struct recording_region *found)

@@ -1,4 +1,4 @@
-/* Address spaces as the unwinder wants them: the executable regions of each process, made from the
+/* Address spaces in the unwinder's form: the executable regions of each process, made from the
  * process table's mappings and the images' tables. */
 #ifndef SPROF_RECORDING_SPACES_H
 #define SPROF_RECORDING_SPACES_H
@@ -15,7 +15,7 @@ struct recording_region {
 };
 
 /* The regions of one process, in order of address; made anew when the process's mappings change.
- * The state of each one's image is asked for at every lookup. */
+ * The state of each one's image is read at every lookup. */
 struct recording_space {
     SPROF_VEC(struct recording_region) regions;
     size_t last; /* index of the last hit */

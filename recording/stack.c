@@ -22,7 +22,7 @@ static int read_live(const struct recording_stack *stack, uint64_t address, uint
 }
 
 /* Reads across an end of what was captured are refused while smaller ones are possible: the walk
- * asks for less then, down to the end of the page. */
+ * then reads less, down to the end of the page. */
 int recording_stack_read(void *context, uint64_t address, void *to, size_t size)
 {
     const struct recording_stack *stack = context;
@@ -44,7 +44,7 @@ int recording_stack_read(void *context, uint64_t address, void *to, size_t size)
     return above ? read_live(stack, address + below + inside, buffer + below + inside, above) : 0;
 }
 
-/* To the end of the page: so much can be captured without asking whether it is there. */
+/* To the end of the page: so much can be captured without a check whether it is there. */
 struct model_stack_extent recording_stack_extent(const struct model_sample *sample,
                                                  const struct unwind_stack *stack)
 {

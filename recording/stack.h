@@ -24,7 +24,7 @@ struct model_stack_extent recording_stack_extent(const struct model_sample *samp
 /* Where a walk ended before the root: the return addresses that follow its last one in the chain of
  * frame pointers that begins with the sample's, innermost first, as far as the chain was captured:
  * at most `most`. None where that address is not in the chain, or more than once. The kernel would
- * give the same chain, but asking for it costs every sample 1 µs and 0.1 µs a frame (m); this costs
+ * give the same chain, but that costs every sample 1 µs and 0.1 µs a frame (m); this costs
  * nothing until a walk has failed. */
 size_t recording_stack_callers(const struct model_sample *sample, const struct unwind_stack *stack,
                                uint64_t *callers, size_t most);

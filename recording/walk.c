@@ -185,7 +185,7 @@ static struct recording_trail *trail_of(struct recording_walk *walk,
     return &walk->trails[(stack ^ (process ? (uint64_t)process->pid : 0)) % TRAILS];
 }
 
-/* Root first; a cut is needed only where a mode asks for it. */
+/* Root first; only some modes need a cut. */
 static int insert_line(struct recording_walk *walk, struct recording_trail *trail,
                        struct recording_outcome *outcome)
 {
@@ -264,8 +264,8 @@ static int add_user(struct recording_walk *walk, const struct model_sample *samp
     outcome->unknown_code |= stack.outside && stack.end != MODEL_END_ROOT;
     if (stack.end == MODEL_END_PENDING)
         return 0;
-    /* Where the walk could not go on but frame pointers do, what they lead to is told as what it
-     * is; the stack is not whole for that. */
+    /* Where the walk could not go on but frame pointers do, their frames are marked as such; the
+     * stack is not whole for that. */
     uint64_t callers[FRAME_POINTERS_MAX];
     const size_t more = recording_stack_callers(sample, &stack, callers, FRAME_POINTERS_MAX);
     for (size_t i = 0; i < stack.count; i++) {

@@ -75,7 +75,7 @@ int recording_walk_past(struct recording_walk *walk, const struct model_process 
 int recording_walk_add_view(struct recording_walk *walk, uint64_t from_ns,
                             const struct model_view *view);
 
-/* The node of a frame below `parent` (0: the root) that nobody had to walk to. */
+/* The node of a frame below `parent` (0: the root) that needed no walk. */
 int recording_walk_child(struct recording_walk *walk, uint32_t parent, uint32_t module,
                          uint64_t offset, uint32_t *node);
 

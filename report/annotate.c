@@ -6,7 +6,7 @@
 
 #include <string.h>
 
-/* Larger functions are made by generators; nobody reads them. */
+/* Larger functions are made by generators; people do not read them. */
 enum { LARGEST_FUNCTION_BYTES = 1 << 20 };
 
 static void add_cost(struct model_cost *sum, struct model_cost cost)

@@ -114,7 +114,7 @@ static void function_column(struct table *table)
                                                      .functions = true});
 }
 
-/* What only tells more of a name before it. */
+/* A column that only refines the name before it. */
 static void second_column(struct table *table, const char *word)
 {
     report_table_column(
@@ -144,7 +144,7 @@ static bool adds_module(const struct by_key *by, enum report_key key)
            !(key == REPORT_ADDRESS && report_by_key_has(by, REPORT_LINE));
 }
 
-/* What tells rows apart that are called the same: programs of one name in several places, and
+/* What distinguishes rows with the same name: programs of one name in several places, and
  * builds of one file. */
 struct namesakes {
     bool paths, builds;
@@ -203,7 +203,7 @@ static void namesake_columns(struct table *table, struct namesakes namesakes)
     name_column(table, namesakes.builds ? "build id" : NULL, "build_id");
 }
 
-/* Cut at its end for people, who see what tells command lines apart. */
+/* For people, cut at its end and reduced to what distinguishes command lines. */
 static void command_columns(struct table *table, unsigned optional)
 {
     report_table_column(table, (struct table_column){.title = "command",
@@ -272,7 +272,7 @@ static void put_formatted(struct table *table, struct report_dataset *dataset, c
     report_table_put_text(table, kept ? kept : "");
 }
 
-/* The last two parts of a path: enough to know a source file, short enough for a column. */
+/* The last two parts of a path: enough to recognize a source file, short enough for a column. */
 static const char *short_path(const char *path)
 {
     const char *last = strrchr(path, '/'), *at = last;

@@ -33,7 +33,7 @@ struct by_key {
     SPROF_VEC(struct key_row) rows;
     struct key_cut cut;
     size_t few_rows;                 /* those that were left when some were dropped */
-    uint32_t *labels;                /* frame → number of its keys' values; 0: not asked yet */
+    uint32_t *labels;                /* frame → number of its keys' values; 0: not set yet */
     struct sprof_map numbers;        /* hash of the values → number */
     SPROF_VEC(uint32_t) row_of;      /* label → row + 1 of the group at work, … */
     SPROF_VEC(uint32_t) seen;        /* … the cost it was last counted for, by `counted` */

@@ -32,7 +32,7 @@ static int add_from_tree(struct by_key *by)
     return result;
 }
 
-/* == Costs of what only whole stacks tell == */
+/* == Costs that need whole stacks == */
 
 const char *report_key_of_process(const struct report_dataset *dataset, enum report_key key,
                                   uint32_t process)

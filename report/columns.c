@@ -19,7 +19,7 @@ enum {
     DROP_INTERVAL
 };
 
-/* Fewer samples than this do not tell tenths of a percent apart. */
+/* Fewer samples than this do not separate tenths of a percent. */
 enum { FEW_SAMPLES = 1000 };
 
 #define KEYS(measure)                                                                              \

@@ -1,4 +1,4 @@
-/* Shortens command lines to what tells them apart: which of forty `cc1plus` was it? */
+/* Shortens command lines to what distinguishes them: which of forty `cc1plus` was it? */
 #include "report/command_text.h"
 
 #include <string.h>

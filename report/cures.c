@@ -120,7 +120,7 @@ static bool search_lists(const char *directory, const char *path, char package[s
 }
 
 /* What was found of a path, as long as dpkg changes no list: a search takes tens of milliseconds,
- * and a page asks for each of its recordings. */
+ * and a page needs it for each of its recordings. */
 struct packaged {
     struct stat lists;
     char path[256], package[128]; /* package "": none has it */

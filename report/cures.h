@@ -15,7 +15,7 @@ struct report_unnamed {
 
 /* Appends one sentence: what is missing, and what to type. `root` is "" for this machine, else a
  * directory that stands for /; only the files of its package manager below /etc and /var/lib are
- * read, no program is run and no network asked. Returns 0 or SPROF_ENOMEM. */
+ * read, no program is run and no network used. Returns 0 or SPROF_ENOMEM. */
 int report_cure_append(struct sprof_str *text, const char *root,
                        const struct report_unnamed *module);
 

@@ -56,7 +56,7 @@ struct report_function {
     const char *linkage_name; /* NULL: as `name`, or unknown */
     const char *file;         /* where it is declared; NULL unknown */
     uint32_t line;            /* 0 unknown */
-    uint64_t key;             /* 0 for what only this report knows */
+    uint64_t key;             /* 0 for what exists only in this report */
     uint64_t start, size; /* address as the ELF file numbers it, bytes; 0 for inlined functions */
     bool named;           /* by a symbol or debug information, not "module+0x…" */
     /* Of what a compiler split off or copied, see report/split_functions.h. */
@@ -376,8 +376,8 @@ const char *report_dataset_field_text(const struct report_dataset *dataset, uint
  * they were measured. SPROF_ENOMEM. */
 int report_dataset_function_costs(const struct report_dataset *dataset, struct model_costs *costs);
 
-/* Who is known to have called what is in the dataset: of calls that were counted nobody, or who
- * called them directly, unless their whole paths were, too. */
+/* Which callers are known in the dataset. For counted calls: none, or the direct ones, unless the
+ * whole paths were counted, too. */
 enum report_known_callers { REPORT_NO_CALLERS, REPORT_DIRECT_CALLERS, REPORT_ALL_CALLERS };
 enum report_known_callers report_dataset_callers(const struct report_dataset *dataset);
 

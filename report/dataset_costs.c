@@ -21,7 +21,7 @@ static int add_path(void *context, const struct model_path *row)
     return report_row_numbers_put(&loading->paths, row->id, loading->rows.count);
 }
 
-/* Whether nothing is asked of threads or stacks. */
+/* Whether neither threads nor stacks matter. */
 static bool takes_all(const struct report_loading *loading)
 {
     const struct report_dataset *dataset = loading->dataset;

@@ -125,7 +125,7 @@ void report_dataset_count(struct report_loading *loading, uint32_t path, struct 
 int report_dataset_read_real_functions(struct report_dataset *dataset,
                                        int (*next_costs)(struct report_dataset *));
 
-/* Reads the tree as another mode where the selection asks for one. */
+/* Reads the tree as another mode where the selection demands one. */
 int report_dataset_read_mode(struct report_dataset *dataset,
                              const struct report_selection *selection, struct sprof_error *error);
 

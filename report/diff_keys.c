@@ -52,7 +52,7 @@ int report_diff_note_builds(struct diff_comparison *comparison, size_t side)
     return 0;
 }
 
-/* Functions of one name are told apart by their files. One without a file, because a build or a
+/* Functions of one name are distinguished by their files. One without a file, because a build or a
  * machine had no debug information, is the one of its name, as long as only one file is known for
  * it. */
 static int tell_apart_by_file(struct diff_comparison *comparison, uint64_t name, const char *file,

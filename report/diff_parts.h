@@ -6,7 +6,7 @@
 
 struct diff_row {
     const char *name, *module;
-    bool unnamed;  /* functions without a name, which two builds cannot tell apart */
+    bool unnamed;  /* functions without a name, which cannot be matched between two builds */
     bool gathered; /* all of these of a module as one row */
 };
 
@@ -90,11 +90,11 @@ bool report_diff_same_build(const struct diff_comparison *comparison, const char
  * 0 or SPROF_ENOMEM. */
 int report_diff_add_own(struct diff_comparison *comparison, size_t side, size_t run);
 
-/* Clears, of the rows of functions without a name, those that the builds of both sides cannot tell
- * apart: where a module was built anew its one row stays, else each function's own. */
+/* Of functions without a name, clears the rows that cannot be matched between the builds of both
+ * sides: where a module was built anew its one row stays, else each function's own. */
 void report_diff_choose_unnamed(struct diff_comparison *comparison);
 
-/* == What is told == */
+/* == Output == */
 
 /* Judges the result by the limits; `why` says what passed them, or why nothing can be said. */
 void report_diff_judge(const struct diff_comparison *comparison, const struct diff_result *result,

@@ -53,7 +53,7 @@ static bool open_engine(const struct capstone *capstone, csh *engine, bool intel
 #ifdef ARCH_CAPSTONE
     if (capstone->open(ARCH_CAPSTONE, ARCH_CAPSTONE_MODE, engine) != CS_ERR_OK)
         return false;
-    /* Processors with one syntax do not know the option. */
+    /* Processors with one syntax do not have the option. */
     capstone->option(*engine, CS_OPT_SYNTAX, intel ? CS_OPT_SYNTAX_INTEL : CS_OPT_SYNTAX_ATT);
     capstone->option(*engine, CS_OPT_DETAIL, CS_OPT_ON);
     return true;

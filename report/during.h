@@ -4,7 +4,7 @@
 
 #include "report/dataset_parts.h"
 
-/* Reads when threads were in the calls that the selection asks for, of all runs of the file that
+/* Reads when threads were in the calls that the selection names, of all runs of the file that
  * were made since the machine was started. Fails with SPROF_ENOTFOUND where there are none. */
 int report_dataset_choose_during(struct report_loading *loading,
                                  const struct report_selection *selection,

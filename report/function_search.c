@@ -235,7 +235,7 @@ static bool has_namesake(const struct search *search, const struct report_module
     return false;
 }
 
-/* Names of functions as tables show them, which tell them apart. NULL when out of memory. */
+/* Names of functions as tables show them, each distinct. NULL when out of memory. */
 static const char **short_names(const struct search *search, struct sprof_arena *arena,
                                 const uint32_t *functions, size_t count)
 {

@@ -8,7 +8,7 @@
 
 static void write_bytes(void *context, const char *bytes, size_t size)
 {
-    fwrite_unlocked(bytes, 1, size, context); /* nobody else writes to it meanwhile */
+    fwrite_unlocked(bytes, 1, size, context); /* nothing else writes to it meanwhile */
 }
 
 int report_json_begin_dense(struct json *json, FILE *out)

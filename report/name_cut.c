@@ -70,7 +70,7 @@ static int cut_scopes(struct sprof_str *out, const char *name, size_t from, cons
         sprof_str_append(out, sign);
         return sprof_str_append(out, name + last);
     }
-    if (from) /* as before: a number is what tells them apart */
+    if (from) /* as before: a number is what distinguishes them */
         return cut_scopes(out, name, 0, sign, width);
     /* What numbers the sign goes behind. */
     const size_t own = strlen(sign) - strlen(cut_sign);

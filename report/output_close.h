@@ -6,7 +6,7 @@
 
 #include <stdio.h>
 
-/* Flushes, and tells whether everything could be written: 0, SPROF_EFULL or SPROF_EIO. */
+/* Flushes, and checks whether everything could be written: 0, SPROF_EFULL or SPROF_EIO. */
 int report_output_close(FILE *out, struct sprof_error *error);
 
 #endif

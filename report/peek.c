@@ -1,6 +1,4 @@
-/* The table about all functions that an expression finds, as one: who calls them, and what they
- * call.
- */
+/* The table about all functions that an expression finds, as one: their callers and callees. */
 #include "report/columns.h"
 #include "report/dataset_parts.h"
 #include "report/function_search.h"

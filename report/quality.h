@@ -28,8 +28,8 @@ void report_quality_write_parts(FILE *out, const struct quality_parts *parts, co
 /* Lost samples, whole stacks, guessed and named frames. */
 int report_quality_of_samples(struct report_dataset *dataset, struct quality_parts *parts);
 
-/* "995 of 997 Hz"; "997 Hz asked" where there are too few samples to tell the rate they came at; ""
- * where none was asked for. */
+/* "995 of 997 Hz"; "997 Hz asked" where there are too few samples to show the rate they came at; ""
+ * where no rate was requested. */
 char *report_quality_rate(char buffer[static NUMBER_BYTES], const struct store_quality *quality);
 
 /* Whether threads that wait were sampled, too. */

@@ -17,7 +17,7 @@
 /* How each view is made; the order is that of enum report_view. */
 static const struct {
     bool by_path; /* rows are call paths: people are not shown those below half a percent */
-    bool callers; /* it is of who called whom */
+    bool callers; /* it is of callers and callees */
     /* The parts of the dataset that it needs; NULL: none. */
     unsigned (*parts)(const struct report_table_options *options,
                       const struct report_selection *selection);

@@ -115,7 +115,7 @@ struct report_table_options {
     bool inclusive;       /* sort and filter by inclusive */
     const char *function; /* callers and callees must have one: name, linkage name, or name without
                              parameters; several that match are an error that lists them, unless
-                             "module!function" tells them apart */
+                             "module!function" selects one */
     const char
         *sort; /* "COLUMN[:asc|:desc]", by key or title; NULL: the first share, largest first */
     const char *show; /* "COLUMN,…": these alone, in this order; NULL: all */
@@ -259,7 +259,7 @@ int report_why_counts(struct store *store, const struct why_table *table,
 /* A recording of a page. */
 struct report_html_input {
     struct store *store;
-    const char *name; /* tells several apart: how the person called the file */
+    const char *name; /* distinguishes several: how the person called the file */
 };
 
 struct report_html_options {

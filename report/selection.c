@@ -283,7 +283,7 @@ static int say_selection(struct report_dataset *dataset, const struct report_sel
     return dataset->selected ? 0 : SPROF_ENOMEM;
 }
 
-/* Whether what is asked of phases is true of whole runs: each had one, and it is selected. */
+/* Whether the selection of phases is true of whole runs: each had one, and it is selected. */
 static bool phases_are_runs(const struct report_dataset *dataset)
 {
     if (dataset->phases.count != dataset->runs.count)
@@ -365,7 +365,7 @@ static int choose_ranges(struct report_loading *loading, const char *time,
     return result;
 }
 
-/* Reads the CPUs and the stretch of each run, and finds out whether only samples tell them. */
+/* Reads the CPUs and the stretch of each run, and finds out whether only samples have them. */
 static int choose_samples(struct report_loading *loading, const struct report_selection *selection,
                           struct sprof_error *error)
 {

@@ -40,7 +40,7 @@ static int add_path(struct attempt *attempt, uint32_t parent, uint32_t function,
     return 0;
 }
 
-/* The child that `map` knows by a key, made where there is none. */
+/* The child under a key in `map`, made where there is none. */
 static int find_child(struct attempt *attempt, struct sprof_map *map, uint32_t parent,
                       uint32_t function, uint32_t *number)
 {

@@ -11,7 +11,7 @@ struct report_source {
     bool changed;                  /* written after the time given */
 };
 
-/* Where sources are, and for whom. */
+/* Where sources are, and for which readers. */
 struct report_source_places {
     const char *root, *directory;
     const struct image_source_users *users; /* whose programs name them; NULL or none: anyone's */

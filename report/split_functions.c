@@ -199,7 +199,7 @@ static int collect(struct joining *joining)
 }
 
 /* How surely two functions of one base name are the same one; 0: they are not. Static functions of
- * several sources have one name, and are told apart by where they are declared. */
+ * several sources have one name, and are distinguished by where they are declared. */
 static int likeness(const struct report_function *a, const struct report_function *b)
 {
     if (a->file && b->file)

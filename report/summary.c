@@ -25,7 +25,7 @@ static int count_modules(struct store *store, uint32_t run_id, uint64_t *count,
     return result == SPROF_ENOMEM ? sprof_error_memory(error) : result;
 }
 
-/* The rate, where people ask for all: the one line does not have it. */
+/* The rate, where all is wanted: the one line does not have it. */
 static int say_samples(struct report_dataset *dataset, struct quality_parts *parts)
 {
     char rate[NUMBER_BYTES];
@@ -73,7 +73,7 @@ static int say_file(struct report_dataset *dataset, struct quality_parts *parts,
                                report_number_size(number, (uint64_t)status.st_size));
 }
 
-/* What shows more of it: first what cures that the samples do not show what is asked. */
+/* What shows more of it: first the cure, where the samples do not show what is wanted. */
 static int write_next(FILE *out, struct report_dataset *dataset, const char *path)
 {
     char *const words[] = {(char *)(uintptr_t)path, NULL};

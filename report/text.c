@@ -67,8 +67,8 @@ static const char *mark_of(const struct table *table, size_t row, size_t shown)
     return mark ? mark : "";
 }
 
-/* What a name in a tree leaves for its mark, where both do not fit. A short mark stays whole: it is
- * what tells rows apart. */
+/* What a name in a tree leaves for its mark, where both do not fit. A short mark stays whole, for
+ * it distinguishes rows. */
 static size_t mark_room(size_t name, size_t mark, size_t room)
 {
     const size_t least = mark < MARK_KEEPS ? mark : MARK_KEEPS,

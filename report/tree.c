@@ -162,8 +162,8 @@ static const char *file_name(const char *path)
     return slash ? slash + 1 : path ? path : "";
 }
 
-/* What tells a path from those beside it of the same name: " (MODULE)", " (FILE:LINE)" of the
- * declaration, or " (+0xADDRESS)"; nothing where its name does. */
+/* What distinguishes a path from those beside it of the same name: " (MODULE)", " (FILE:LINE)" of
+ * the declaration, or " (+0xADDRESS)"; nothing where its name does. */
 static int put_distinction(const struct layout *layout, const struct model_path *path,
                            struct sprof_str *text)
 {

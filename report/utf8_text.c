@@ -46,7 +46,7 @@ int report_utf8_shortened(struct sprof_str *out, const char *text, size_t width)
         return sprof_str_append(out, text);
     if (!width)
         return 0;
-    /* The end of a name tells more than its middle: a third of the room is for it. */
+    /* The end of a name is more useful than its middle: a third of the room is for it. */
     const size_t tail = (width - 1) / 3, head = width - 1 - tail;
     if (sprof_str_append_bytes(out, text, byte_of(text, head)) || sprof_str_append(out, "…"))
         return SPROF_ENOMEM;

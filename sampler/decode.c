@@ -291,7 +291,7 @@ static bool decode_lost(const struct perf_event_header *header, struct sprof_rea
 {
     if (header->type == PERF_RECORD_LOST)
         sprof_reader_u64(reader);   /* the event's identifier */
-    record->pid = record->tid = -1; /* the trailer names whoever wrote next, not who lost */
+    record->pid = record->tid = -1; /* the trailer names the next writer, not the one that lost */
     record->lost.count = sprof_reader_u64(reader);
     record->lost.since_ns = 0;
     record->lost.of_ring = header->type == PERF_RECORD_LOST;

@@ -57,7 +57,7 @@ enum sampler_decoded sampler_decode_record(const struct sampler_layouts *layouts
 uint64_t sampler_decode_time_ns(const struct sampler_ring *ring, uint64_t offset,
                                 uint64_t fallback);
 
-/* Of a sample, what tells whether its stack is deeper than its slice. */
+/* Of a sample, what shows whether its stack is deeper than its slice. */
 struct sampler_stack {
     pid_t pid, tid;
     int cpu;

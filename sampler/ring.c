@@ -1,4 +1,4 @@
-/* Reads a ring that somebody else writes. */
+/* Reads a ring that another writes. */
 #include "sampler/ring.h"
 
 #include <errno.h>

@@ -1,4 +1,4 @@
-/* One ring that somebody else writes and we read: the kernel (perf_event_open(2), "MMAP layout"),
+/* One ring that we read and another writes: the kernel (perf_event_open(2), "MMAP layout"),
  * or an agent in the target. Records in it have perf's format. Bytes are checked like any other
  * input. */
 #ifndef SPROF_SAMPLER_RING_H
@@ -19,12 +19,12 @@ struct sampler_ring {
     uint64_t *read;          /* shared: up to where we have given room back */
     uint64_t head;           /* up to where the writer had written when we last looked */
     uint64_t tail;           /* up to where we have read */
-    uint64_t published;      /* the tail the writer knows */
+    uint64_t published;      /* the tail that was given to the writer */
     uint64_t scanned;        /* up to where deep stacks were looked for */
     uint64_t last_ns;        /* time of the record that was read last */
     bool untrusted; /* the writer may change what it has written: records are always copied */
     int fd;         /* the event that owns the ring, closed with it; -1: none */
-    void *mapping;  /* unmapped with the ring; NULL: the memory is somebody else's */
+    void *mapping;  /* unmapped with the ring; NULL: the memory is another's */
     size_t mapping_size;
 };
 

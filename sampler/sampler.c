@@ -324,7 +324,7 @@ void sampler_stop(struct sampler *sampler)
     sampler->stopped = true;
     for (size_t i = 0; i < sampler->sources.count; i++)
         sampler->sources.items[i]->kind->stop(sampler->sources.items[i]);
-    /* The other facts are in use, also by those who write them down. */
+    /* The other facts are in use, also by the thread that writes them down. */
     struct sampler_facts last = sampler->facts;
     sampler->sources.items[0]->kind->facts(sampler->sources.items[0], &last);
     memcpy(sampler->facts.source, last.source, sizeof last.source);
@@ -456,8 +456,7 @@ static struct source *next_source(struct sampler *sampler)
     return first_ns <= sure_ns ? first : NULL;
 }
 
-/* Whoever reads may rely on the order: a record that came too late gets the time of the last one.
- */
+/* Readers may rely on the order: a record that came too late gets the time of the last one. */
 static void keep_order(struct sampler *sampler, struct model_record *record)
 {
     if (record->time_ns < sampler->last_ns) {
@@ -490,7 +489,7 @@ int sampler_next(struct sampler *sampler, const struct model_record **record)
     return 1;
 }
 
-/* == Asking == */
+/* == Queries == */
 
 const struct sampler_facts *sampler_facts(const struct sampler *sampler)
 {

@@ -2,9 +2,9 @@
  *
  * It opens a source (perf events, see source.h for others) for a launched command or for running
  * processes and hands out what it brings, sorted by time. What processes looked like before the
- * recording began (threads, mappings) arrives as the same records, made from /proc. It knows
- * nothing of unwinding, modules or databases. One thread uses a sampler; only sampler_interrupt is
- * safe from elsewhere (also from a signal handler). */
+ * recording began (threads, mappings) arrives as the same records, made from /proc. It does
+ * not depend on unwinding, modules or databases. One thread uses a sampler; only sampler_interrupt
+ * is safe from elsewhere (also from a signal handler). */
 #ifndef SPROF_SAMPLER_SAMPLER_H
 #define SPROF_SAMPLER_SAMPLER_H
 
@@ -75,7 +75,7 @@ struct sampler_options {
     pid_t tid;     /* one thread to attach to; 0: none */
     bool all_cpus; /* whatever runs on the machine; a command beside it says for how long */
     struct sampler_choice choice; /* of that, where all_cpus */
-    bool user_only;               /* do not even ask for kernel samples */
+    bool user_only;               /* do not even request kernel samples */
     bool paused;                  /* begin without taking samples: see sampler_set_paused */
     bool early; /* a command may be let go before its samples are filtered in the kernel, and its
                    deep stacks captured there: sprof does it for the first milliseconds */
@@ -262,7 +262,7 @@ struct sampler_counters {
     uint64_t lost;            /* samples … */
     uint64_t lost_others;     /* … and, where that is known apart, mappings, forks and names */
     uint64_t copied_records;  /* that wrapped in their ring, or were not aligned */
-    uint64_t unknown_records; /* types this version does not know: skipped */
+    uint64_t unknown_records; /* types unknown to this version: skipped */
     uint64_t bytes;
     uint64_t tails,
         tails_with_sample; /* stacks captured beyond their slices; of these, at the moment */

@@ -18,7 +18,7 @@ struct sampler {
     uint64_t last_ns;             /* time of the last record handed out */
     enum sampler_capture capture; /* as asked for last */
     int interrupt_fd, watched_fd;
-    bool was_paused; /* at some time: then nobody knows what of the CPU time of ended commands
+    bool was_paused; /* at some time: then it is unknown what of the CPU time of ended commands
                         counts */
     struct source_wait wait;
     struct sampler_counters counts; /* its own part of them */

@@ -1,7 +1,7 @@
 /* A source of samples: what a recording may be fed by. Perf events are one (sampler/perf/); an
- * agent inside the target is another. The sampler (sampler/sampler.c) knows sources by this table
- * only: it opens the first kind that can do what is asked, merges what its sources hand out by
- * time, and waits for all of them at once.
+ * agent inside the target is another. The sampler (sampler/sampler.c) uses sources through this
+ * table only: it opens the first kind that can do what is wanted, merges what its sources hand out
+ * by time, and waits for all of them at once.
  *
  * To add a kind: a struct that begins with `struct source`, a table of functions, and a line in
  * source_kinds.c. What a source hands out are model_records; one that reads records in perf's
@@ -34,7 +34,7 @@ struct source_request {
     const struct sprof_log *log;
 };
 
-/* What a source knows of its next record. */
+/* The state of a source's next record. */
 enum source_state {
     SOURCE_RECORD,         /* the next record is of time_ns, and may be taken */
     SOURCE_NOTHING_BEFORE, /* none so far, and none to come is older than time_ns: records of other
@@ -57,7 +57,7 @@ struct source_kind {
     const char *name; /* as --source takes it */
 
     /* Whether this kind may be tried where the one before it in the table was refused; NULL: never.
-     * Asked only where the user named no source. */
+     * Called only where the user named no source. */
     bool (*stands_in)(const struct sampler_options *options);
 
     /* Called in the forked child of a command before it waits, for what takes time there; NULL:
@@ -74,8 +74,7 @@ struct source_kind {
      * does. What a source says before it about how it samples is not final. */
     int (*settle)(struct source *source, const struct sprof_log *log, struct sprof_error *error);
 
-    /* What was asked for and what was got. Asked after open, and after each change of mode or rate.
-     */
+    /* What was requested and what was got. Called after open and each change of mode or rate. */
     void (*facts)(const struct source *source, struct sampler_facts *facts);
 
     /* Appends the source's events, in the order in which its records number them. NULL: it has none
@@ -134,7 +133,7 @@ struct source_kind {
      * collected up to the return of the call belongs to the time before it. NULL: this kind cannot.
      *
      * Paused, a source hands out what happens to processes, but takes no samples, and the CPU time
-     * it knows stands still; no sample weighs anything of the pause. */
+     * it counts stands still; no sample weighs anything of the pause. */
     int (*set_paused)(struct source *source, bool paused, struct sprof_error *error);
     int (*set_rate)(struct source *source, uint64_t frequency_hz, struct sprof_error *error);
     int (*set_capture)(struct source *source, enum sampler_capture capture,

@@ -71,7 +71,7 @@ static void *answer_all(void *context)
         pthread_mutex_unlock(&mapper->lock);
         answer(&mapping);
         pthread_mutex_lock(&mapper->lock);
-        *next = mapping; /* nobody else touches what was asked and is not answered */
+        *next = mapping; /* nothing else touches a question that is not answered */
         mapper->answered++;
     }
     pthread_mutex_unlock(&mapper->lock);

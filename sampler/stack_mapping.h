@@ -21,8 +21,8 @@ struct stack_mapper *sampler_stack_mapper_new(void);
 /* Waits for the thread. */
 void sampler_stack_mapper_free(struct stack_mapper *mapper);
 
-/* Asks for the mapping of a thread's stack pointer, unless that thread's was asked for and not
- * taken yet, or too many are. */
+/* Queues the question for the mapping of a thread's stack pointer, unless that thread's answer is
+ * not taken yet, or too many are waiting. */
 void sampler_stack_mapper_ask(struct stack_mapper *mapper, pid_t pid, pid_t tid,
                               uint64_t stack_pointer);
 

@@ -1,4 +1,4 @@
-/* Asks those who may have what follows the slice of a sample. */
+/* Calls the providers that may have what follows the slice of a sample. */
 #include "sampler/stack_tail.h"
 
 #include <assert.h>

@@ -1,7 +1,7 @@
-/* Stacks that go on beyond the slices of their samples: one interface over those who have what
- * follows. Providers are asked in order: what was captured at the moment of the sample comes first
+/* Stacks that go on beyond the slices of their samples: one interface over the providers of what
+ * follows. Providers are called in order: what was captured at the moment of the sample comes first
  * (perf/stack_tail_bpf.h), then what was copied when its record was seen (stack_tail_copies.h).
- * What nobody has, the walk reads from the living process (target_read_memory). */
+ * The walk reads the rest from the living process (target_read_memory). */
 #ifndef SPROF_SAMPLER_STACK_TAIL_H
 #define SPROF_SAMPLER_STACK_TAIL_H
 
@@ -21,7 +21,7 @@ struct sampler_stack_tail {
 typedef bool sampler_stack_tail_finder(void *self, const struct sampler_stack *stack, size_t ring,
                                        uint64_t offset, struct sampler_stack_tail *tail);
 
-/* Zero is valid: nobody has anything, and no end is known. */
+/* Zero is valid: no providers, and no end is known. */
 enum { SAMPLER_STACK_TAIL_PROVIDERS = 4 };
 struct sampler_stack_tails {
     struct {
@@ -36,7 +36,7 @@ struct sampler_stack_tails {
 void sampler_stack_tails_add(struct sampler_stack_tails *tails, sampler_stack_tail_finder *find,
                              void *self);
 
-/* Finds the tail of a sample and puts it into the sample. Every provider is asked, for each gives
+/* Finds the tail of a sample and puts it into the sample. Every provider is called, for each gives
  * up what is behind; the first that has it wins. */
 bool sampler_stack_tails_find(const struct sampler_stack_tails *tails,
                               const struct sampler_stack *stack, size_t ring, uint64_t offset,

@@ -31,7 +31,7 @@ struct stack_tail_copies {
 void sampler_stack_tail_copies_release(struct stack_tail_copies *copies);
 
 /* Copies `wanted` bytes, at most STACK_TAIL_BYTES_MAX, of what follows the slice of the record at
- * `offset` of ring `ring`. Where the pool is full, nothing: whoever needs it reads it later.
+ * `offset` of ring `ring`. Where the pool is full, nothing: it is read later where it is needed.
  * Returns the bytes copied. */
 size_t sampler_stack_tail_copies_make(struct stack_tail_copies *copies, size_t ring,
                                       uint64_t offset, const struct sampler_stack *stack,

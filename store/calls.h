@@ -27,7 +27,7 @@ struct store_call {
     uint64_t waiting_ns, ready_ns;
 };
 
-/* What a call is told apart from: both sides keep the same. */
+/* What a call is stored relative to: both sides keep the same. */
 struct store_call_before {
     uint64_t start_ns;
     uint32_t depth;

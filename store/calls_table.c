@@ -1,5 +1,5 @@
-/* The calls of all blocks as a table `call`, for SQL: SQLite asks for calls, and gets them out of
- * call_block as they are asked for, also in the order in which they began on each thread.
+/* The calls of all blocks as a table `call`, for SQL: SQLite requests calls, which are unpacked
+ * from call_block as needed, also in the order in which they began on each thread.
  *
  * Calls are packed in the order of their ends. In the order of their beginnings, a block is needed
  * from the moment when the first of its calls began: so many blocks are open at a time as calls are

@@ -43,7 +43,7 @@ static int clear(const struct sprof_place *place, const char *path, struct store
 {
     struct store_file file, now;
     int status = store_file_look(path, &file, error);
-    if (status == SPROF_EPERMISSION) /* nobody wanted to read it */
+    if (status == SPROF_EPERMISSION) /* it is to be replaced, not read */
         status = sprof_error_set(error, status, EACCES,
                                  "cannot replace %s: %s; name another file, or one in a directory "
                                  "of your own, with -o",

@@ -25,7 +25,7 @@ struct store {
     sqlite3_stmt *insert[STORE_TABLES]; /* prepared at their first use */
 };
 
-/* The error of the last SQLite call, told with the file and the cure. Returns its code. */
+/* Sets the error of the last SQLite call, with the file and the cure. Returns its code. */
 int store_fail(struct store *store, struct sprof_error *error);
 
 /* SPROF_EFORMAT: rows that this schema cannot hold; `what` says where. */

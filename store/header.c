@@ -36,7 +36,7 @@ static bool exists_with(const char *path, const char *suffix)
     return stat(beside, &facts) == 0 && facts.st_size > 0;
 }
 
-/* The size the file should have; 0 where the header does not tell. */
+/* The size the file should have; 0 where the header does not hold it. */
 static uint64_t expected_size(const uint8_t *header)
 {
     const uint64_t page = (uint64_t)header[PAGE_SIZE] << 8 | header[PAGE_SIZE + 1];

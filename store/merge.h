@@ -13,7 +13,7 @@ struct store_merge_options {
     size_t count;
     bool skip_damaged; /* inputs that cannot be read are left out, with a warning */
     const struct sprof_log *log;
-    bool (*stopped)(void); /* asked now and then: true ends the merge; NULL: never */
+    bool (*stopped)(void); /* called now and then: true ends the merge; NULL: never */
 };
 
 struct store_merge_result {

@@ -18,10 +18,10 @@
 
 enum {
     BUSY_TIMEOUT_MS = 3000,
-    ALONE_TIMEOUT_MS = 1000, /* until nobody else has a recording open that is finished */
+    ALONE_TIMEOUT_MS = 1000, /* until no other has a recording open that is finished */
 };
 
-/* The database may come from anybody: its schema may run no functions with effects, its cells are
+/* The database is untrusted: its schema may run no functions with effects, its cells are
  * checked, and its statements may not open other files. Nor is a log folded back but by
  * store_close. */
 static int harden(struct store *store, struct sprof_error *error)
@@ -135,7 +135,7 @@ static bool begin_log(struct store *store)
 void store_start_log(struct store *store)
 {
     /* Where shared memory or locks do not work (NFS) SQLite stays with, or goes back to, the
-     * rollback journal, which then stays beside the file and tells that it is being written; what
+     * rollback journal, which then stays beside the file as a sign that it is being written; what
      * else might be wrong shows at the next write. */
     if (!begin_log(store))
         sqlite3_exec(store->database, "PRAGMA journal_mode = PERSIST", NULL, NULL, NULL);
@@ -336,7 +336,7 @@ static void close_gaps(struct store *store)
         store_vacuum(store);
 }
 
-/* Who looks at a recording while it is made has it open for a moment. SQLite gives up at once. */
+/* A reader of a growing recording has it open for a moment, and SQLite gives up at once. */
 static int step_alone(sqlite3_stmt *statement)
 {
     const struct timespec between = {.tv_nsec = 10000000};
@@ -350,8 +350,7 @@ static int step_alone(sqlite3_stmt *statement)
     return stepped;
 }
 
-/* Whether somebody has made another file where the recording was. The log beside that is not its.
- */
+/* Whether another file was made where the recording was. The log beside that is not its. */
 static bool is_replaced(struct store *store)
 {
     int has_moved = 0;
@@ -360,7 +359,7 @@ static bool is_replaced(struct store *store)
            has_moved && !access(store->path, F_OK);
 }
 
-/* Back to one file. Needs to be the only one who has it open. */
+/* Back to one file. No other process may have it open. */
 static int fold_log(struct store *store, struct sprof_error *error)
 {
     sqlite3_stmt *statement = NULL;

@@ -15,7 +15,7 @@ struct store_place_entry {
     struct model_cost cost;
 };
 
-/* What an entry is told apart from: both sides keep the same. */
+/* What an entry is stored relative to: both sides keep the same. */
 struct store_place_before {
     uint32_t node_id, thread_id;
     uint64_t each; /* weight of a sample, of the first entry that has samples */

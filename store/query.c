@@ -6,7 +6,7 @@
 #include <string.h>
 #include <strings.h>
 
-/* What a user's statement may ask of a recording: only to read it. */
+/* What a user's statement may do with a recording: only read it. */
 
 static const char *const harmless_pragmas[] = {
     "table_list",
@@ -52,7 +52,7 @@ static int authorize(void *context, int action, const char *first, const char *s
         return is_among(first, harmless_pragmas) || (!second && is_among(first, readable_pragmas))
                    ? SQLITE_OK
                    : SQLITE_DENY;
-    case SQLITE_UPDATE: /* asked when a table-valued PRAGMA declares its columns; writes nothing */
+    case SQLITE_UPDATE: /* when a table-valued PRAGMA declares its columns; writes nothing */
         return strcmp(first, "sqlite_master") ? SQLITE_DENY : SQLITE_OK;
     default: return SQLITE_DENY;
     }

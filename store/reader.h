@@ -174,7 +174,7 @@ int store_each_sample(struct store *store, const struct store_filter *filter,
                       int (*row)(void *, const struct store_sample_row *), void *context,
                       struct sprof_error *error);
 
-/* The quality of a run, as v_quality tells. Fractions are left to the reader. `has_user_stacks` is
+/* The quality of a run, as in v_quality. Fractions are left to the reader. `has_user_stacks` is
  * false in mode pc. */
 struct store_quality {
     uint64_t samples, lost, user_stacks, whole_stacks, stitched, guessed_frames, frames,
@@ -208,7 +208,7 @@ int store_quote(struct sprof_str *sql, const char *text);
 /* Makes a store_query that runs in another thread end with SPROF_ESTATE. */
 void store_interrupt(struct store *store);
 
-/* Who owns the file that was opened, also where a copy of it is read. */
+/* The owner of the file that was opened, also where a copy of it is read. */
 uid_t store_owner(const struct store *store);
 
 /* The recorder's process id where a live sprof records to this database; 0 where none does. */

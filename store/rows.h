@@ -37,7 +37,7 @@ struct store_run {
     uint64_t duration_ns;
     uint64_t own_cpu_ns; /* sprof's own, while it recorded */
     uint64_t target_cpu_ns;
-    int32_t recorder_pid;    /* for telling a live recorder from a killed one … */
+    int32_t recorder_pid;    /* distinguishes a live recorder from a killed one … */
     uint64_t recorder_start; /* … with its start time (field 22 of /proc/PID/stat) */
     const char *boot_id;     /* … and /proc/sys/kernel/random/boot_id */
     int32_t wait_status;     /* of the launched command, as from waitpid; -1 unknown */
@@ -235,7 +235,7 @@ enum store_exit {
     STORE_EXIT_TAIL, /* with another function, which it called last */
     STORE_EXIT_EXCEPTION,
     STORE_EXIT_LONGJMP,
-    STORE_EXIT_LEFT,       /* without returning, nobody saw how */
+    STORE_EXIT_LEFT,       /* without returning; it is unknown how */
     STORE_EXIT_THREAD_END, /* its thread ended before it, by pthread_exit, cancellation or exit */
     STORE_EXIT_OPEN,       /* the run ended before it */
     STORE_EXIT_UNSEEN,     /* the ends of such calls cannot be seen */

@@ -20,8 +20,8 @@ extern const char store_migrate_1_sql[];
  */
 int store_migrate(struct store *store, struct sprof_error *error);
 
-/* SPROF_EUNSUPPORTED where the database is of a newer version than this sprof knows, SPROF_EFORMAT
- * where it has none. */
+/* SPROF_EUNSUPPORTED where the database is of a version newer than this sprof supports,
+ * SPROF_EFORMAT where it has none. */
 int store_check_version(struct store *store, int64_t *version, struct sprof_error *error);
 
 #endif

@@ -11,8 +11,8 @@
 #include <stdalign.h>
 #include <stdio.h>
 
-/* Copies the rows of a table: of a run (0: of all), or where it is read as a range, which any
- * number but 0 as run_id tells, those from an id on. */
+/* Copies the rows of a table: of a run (0: of all), or those from an id on where it is read as a
+ * range, which any run_id but 0 means. */
 static int copy_rows(struct store *copy, struct store *source, enum store_table_id from,
                      enum store_table_id to, uint32_t run_id, int64_t first,
                      struct sprof_error *error)

@@ -244,7 +244,7 @@ static int clear_frames(struct store *store, const struct store_derived *derived
     return store_exec(store, sql, error);
 }
 
-/* A run that nobody has ended, though its recorder is gone, says so for good. */
+/* A run that was not ended, though its recorder is gone, is marked so for good. */
 static int note_killed(struct store *store, uint32_t run_id, struct sprof_error *error)
 {
     char sql[160];
@@ -331,7 +331,7 @@ int store_last_ids(struct store *store, struct store_ids *ids, struct sprof_erro
     return status;
 }
 
-/* What views need to know, too, is written: the rest is too much for that. */
+/* Also writes what views need: the rest is too much for that. */
 int store_hold(struct store *copy, const struct store_held *held, struct sprof_error *error)
 {
     copy->held = NULL;

@@ -1,4 +1,4 @@
-/* symbolize, inside: the sorted addresses that are asked for, and the search in them. */
+/* symbolize, inside: the wanted addresses, sorted, and the search in them. */
 #ifndef SPROF_SYMBOLIZE_ADDRESSES_H
 #define SPROF_SYMBOLIZE_ADDRESSES_H
 

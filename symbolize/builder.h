@@ -1,4 +1,4 @@
-/* symbolize, inside: a result while it grows. Failures of memory are kept and told once, at the
+/* symbolize, inside: a result while it grows. Failures of memory are kept and reported once, at the
  * end. */
 #ifndef SPROF_SYMBOLIZE_BUILDER_H
 #define SPROF_SYMBOLIZE_BUILDER_H

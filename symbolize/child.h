@@ -21,8 +21,8 @@ bool symbolize_child_is_needed(struct image *image, struct image *debug);
 int symbolize_child_open(struct symbolize_child **child, struct image *image,
                          const struct symbolize_options *options, struct sprof_error *error);
 
-/* As the functions of a session. `ask` returns SPROF_EFORMAT where the child has no answer, and
- * `problem`, which is valid until the child is closed, says why; NULL: nothing is missing. */
+/* As the functions of a session. The _ask call returns SPROF_EFORMAT where the child has no answer;
+ * _problem, which is valid until the child is closed, says why; NULL: nothing is missing. */
 int symbolize_child_ask(struct symbolize_child *child, struct symbolize_result *result,
                         const uint64_t *addresses, size_t count,
                         const struct symbolize_bounds *bounds);

@@ -27,7 +27,7 @@ struct serving {
     struct cache *cache;
     uint64_t *addresses; /* of the request */
     size_t count;
-    struct child_bounds *bounds; /* of these; NULL: not asked for yet */
+    struct child_bounds *bounds; /* of these; NULL: not fetched yet */
     bool bounds_failed;
 };
 
@@ -98,7 +98,7 @@ static void send_message(void *context, enum sprof_log_level level, const char *
     pthread_mutex_unlock(&exchange);
 }
 
-/* Tables that know the bounds are the starter's; one question brings those of all addresses. */
+/* Tables with the bounds are the starter's; one question brings those of all addresses. */
 static bool fetch_bounds(struct serving *serving)
 {
     struct child_header header;

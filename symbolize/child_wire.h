@@ -24,7 +24,7 @@ enum child_kind {
     /* Questions of the child. */
     CHILD_FILE,   /* a path; answered by a file, or minus an errno */
     CHILD_ENTRY,  /* of the cache: struct child_entry; answered by a file, or a negative number */
-    CHILD_BOUNDS, /* of all addresses asked for: answered by struct child_bounds of each */
+    CHILD_BOUNDS, /* of all wanted addresses: answered by struct child_bounds of each */
     CHILD_REPLY,
     /* Notices of the child. */
     CHILD_PUT, /* into the cache: struct child_entry, content */

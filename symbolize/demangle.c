@@ -15,8 +15,7 @@
 enum {
     MAX_NAME = 64 * 1024,
     MAX_OUTPUT = 64 * 1024,
-    /* Parameters tell overloads apart; the return type, which only templates carry, tells nothing.
-     */
+    /* Parameters distinguish overloads; the return type does not, and only templates carry it. */
     OPTIONS = DMGL_PARAMS | DMGL_ANSI | DMGL_RET_DROP,
 };
 
@@ -51,8 +50,7 @@ static char *run(engine *demangle, const char *name)
     return NULL;
 }
 
-/* ada_demangle answers "<name>" for what it does not know. Ada is blind to case, GNAT writes small.
- */
+/* ada_demangle answers "<name>" for an unknown name. Ada is blind to case, GNAT writes small. */
 static char *demangle_ada(const char *name)
 {
     if (strncmp(name, "_ada_", 5) != 0 && (!islower((unsigned char)name[0]) || !strstr(name, "__")))
@@ -181,7 +179,7 @@ char *symbolize_demangle_name(const char *name, bool ada)
 {
     if (strnlen(name, MAX_NAME + 1) > MAX_NAME)
         return NULL;
-    /* Rust's first mangling looks like C++ with a hash at its end, so Rust is asked first. */
+    /* Rust's first mangling looks like C++ with a hash at its end, so Rust is tried first. */
     if (name[0] == '_' && (name[1] == 'Z' || name[1] == 'R')) {
         char *text = may_be_rust(name) ? run(rust_demangle_callback, name) : NULL;
         return text || name[1] == 'R' ? text : run(cplus_demangle_v3_callback, name);

@@ -1,4 +1,4 @@
-/* Tells what debug information describes of an image from what the linker dropped. */
+/* Separates debug information of code in an image from that of code the linker dropped. */
 #include "symbolize/dwarf_unit.h"
 
 bool symbolize_dwarf_code_begins(const struct dwarf_code *code, uint64_t low)

@@ -79,8 +79,8 @@ static void take(struct dwarf_entry *entry, uint16_t name, const struct dwarf_va
     }
 }
 
-/* Goes past an entry whose attributes are not all of fixed size, and to its sibling where it tells
- * that. Returns whether children follow. */
+/* Goes past an entry whose attributes are not all of fixed size, and to its sibling where it names
+ * one. Returns whether children follow. */
 static bool pass(const struct dwarf *dwarf, const struct dwarf_unit *unit,
                  struct sprof_reader *reader, const struct dwarf_abbreviation *kind,
                  uint64_t offset)

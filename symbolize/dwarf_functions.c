@@ -1,4 +1,4 @@
-/* Walks the entries of units and flattens the functions that are asked for. */
+/* Walks the entries of units and flattens the wanted functions. */
 #include "symbolize/dwarf_functions.h"
 
 #include "symbolize/dwarf_entry.h"
@@ -49,7 +49,7 @@ static uint32_t line_of(uint64_t line)
 
 /* == Functions == */
 
-/* Names are read when an address asks for them: most of the calls in a function have none. */
+/* Names are read when an address needs them: most of the calls in a function have none. */
 static uint32_t add_description(struct walk *walk, uint64_t offset)
 {
     const struct index_description made = {.entry = (uint32_t)offset, .ada = walk->unit->ada};
@@ -108,7 +108,7 @@ static bool note_piece(void *context, uint64_t low, uint64_t high)
     return walk->pieces.count - walk->own.piece < MAX_PIECES;
 }
 
-/* Whether one of the pieces holds an address that is asked for. */
+/* Whether one of the pieces holds a wanted address. */
 static bool is_wanted(const struct walk *walk)
 {
     const struct addresses *addresses = walk->addresses;

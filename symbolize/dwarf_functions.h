@@ -23,9 +23,9 @@ void symbolize_dwarf_functions_add_units(struct dwarf_names *names, uint64_t del
                                          const struct addresses *addresses, const atomic_bool *stop,
                                          size_t first, size_t end);
 
-/* Which of the addresses (sorted) may be in code that debug information describes: *claimed says it
- * for each. Returns false where nobody knows, as a unit does not say where its code is, or cannot
- * be read here. */
+/* Which of the addresses (sorted) may be in code that debug information describes: *claimed holds
+ * it for each. Returns false where that is unknown, as a unit does not say where its code is, or
+ * cannot be read here. */
 bool symbolize_dwarf_functions_claim(struct dwarf_names *names, uint64_t delta,
                                      const struct addresses *addresses, bool *claimed);
 

@@ -132,7 +132,7 @@ struct state {
     const struct dwarf_code *code;
     uint64_t row_address, row_file, row_line;
     uint64_t low, high;            /* of all rows of the sequence */
-    uint64_t quiet_low, quiet_end; /* rows between these are wanted by nobody */
+    uint64_t quiet_low, quiet_end; /* rows between these are not wanted */
     dwarf_line_row *row;
     void *context;
 };

@@ -41,7 +41,7 @@ bool symbolize_dwarf_line_table_file(const struct dwarf_line_table *table, uint6
 
 /* Calls back for each stretch of addresses that one row covers: sequences in the order of the
  * table. The answer is an address: rows that follow in the sequence and end there or before may be
- * left out. From the second time on only sequences are run that `wants` something of, in files
+ * left out. From the second time on only sequences run that `wants` accepts, in files
  * whose code begins at 0 from the first time on. Sequences of dropped functions are left out. */
 typedef uint64_t dwarf_line_row(void *context, uint64_t low, uint64_t high, uint64_t file,
                                 uint64_t line);

@@ -77,7 +77,7 @@ static void note_place(const struct dwarf *dwarf, const struct dwarf_unit *unit,
 }
 
 /* The name that DWARF leaves out, and the place of the lambda or class of a function that is
- * declared nowhere: it tells those apart that are called the same. */
+ * declared nowhere: it distinguishes those of the same name. */
 static void read_cxx(struct dwarf *dwarf, struct cxx_names *cxx, uint64_t root,
                      struct dwarf_said *said)
 {

@@ -7,7 +7,7 @@
 #include "symbolize/dwarf_unit.h"
 #include "symbolize/function_index.h"
 
-/* A unit's line table, and the texts of those of its files that were asked for. */
+/* A unit's line table, and the texts of those of its files that were needed. */
 struct dwarf_source_files {
     struct dwarf_line_table lines;
     uint32_t *texts;
@@ -39,8 +39,8 @@ void symbolize_dwarf_names_open(struct dwarf_names *names, const struct dwarf_se
                                 struct function_index *index);
 void symbolize_dwarf_names_release(struct dwarf_names *names);
 
-/* The unit's line table, read when it is first asked for; NULL where memory runs out. It stays
- * valid until that of another unit is asked for. */
+/* The unit's line table, read at the first call for it; NULL where memory runs out. It stays
+ * valid until a call for another unit. */
 struct dwarf_source_files *symbolize_dwarf_names_files(struct dwarf_names *names,
                                                        struct dwarf_unit *unit);
 

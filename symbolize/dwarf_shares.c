@@ -26,7 +26,7 @@ struct shares {
     uint64_t steps; /* that each may take */
     SPROF_VEC(struct share) shares;
     pthread_mutex_t mutex;
-    size_t front, back; /* those between are nobody's yet */
+    size_t front, back; /* those between are not taken yet */
 };
 
 unsigned symbolize_dwarf_shares_threads(const struct dwarf *dwarf, size_t addresses)

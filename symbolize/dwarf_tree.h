@@ -1,4 +1,4 @@
-/* symbolize, inside: DWARF's entries with their parents, whoever reads them: the reader of our own
+/* symbolize, inside: DWARF's entries with their parents, for any reader: our own
  * or libdw. Everything read is untrusted. */
 #ifndef SPROF_SYMBOLIZE_DWARF_TREE_H
 #define SPROF_SYMBOLIZE_DWARF_TREE_H

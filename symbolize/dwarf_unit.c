@@ -232,7 +232,7 @@ static enum dwarf_class plain_class(uint16_t form)
     }
 }
 
-/* Attributes of fixed size that nobody needs become bytes to skip. */
+/* Attributes of fixed size that are not needed become bytes to skip. */
 static void make_steps(struct dwarf *dwarf, const struct dwarf_unit *unit,
                        struct dwarf_abbreviation *made)
 {
@@ -375,8 +375,8 @@ static bool read_header(struct dwarf *dwarf, struct sprof_reader *reader)
     unit.readable = !reader->failed && unit.version >= 2 && unit.version <= 5 &&
                     address_size == 8 && is_whole_unit(type) && unit.entries <= unit.end &&
                     unit.end <= UINT32_MAX && unit.abbrev_offset <= UINT32_MAX;
-    /* Where the first entry of their kind is, the headers of version 5 tell only to those who read
-     * them whole: bases count from behind the header of their section. */
+    /* Only the whole header of version 5 shows where the first entry of its kind is. Bases count
+     * from behind the header of their section. */
     unit.str_offsets_base = unit.addr_base = unit.offset_size == 8 ? 16 : 8;
     reader->failed = 0;
     sprof_reader_seek(reader, (size_t)unit.end);

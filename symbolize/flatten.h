@@ -1,7 +1,7 @@
 /* symbolize, inside: compile units flattened into what covers each address.
  *
  * A walk over one unit, in the order of its entries, hangs every function and inlined call that
- * covers an address of the unit under the one that covers it already. In the end each address knows
+ * covers an address of the unit under the one that covers it already. In the end each address has
  * its innermost entry, and each entry the one around it. */
 #ifndef SPROF_SYMBOLIZE_FLATTEN_H
 #define SPROF_SYMBOLIZE_FLATTEN_H
@@ -20,7 +20,7 @@ struct flat_entry {
 };
 
 struct flat_address {
-    uint32_t unit;  /* whose line table knows it */
+    uint32_t unit;  /* whose line table has it */
     uint32_t entry; /* innermost, or FLATTEN_NONE */
 };
 

@@ -1,5 +1,5 @@
 /* symbolize, inside: functions flattened into what covers each of their addresses: inlined calls
- * and lines of the whole function, so that an address of it that is asked for later has its answer,
+ * and lines of the whole function, so that an address of it that is wanted later has its answer,
  * too. It grows by functions and can be stored. */
 #ifndef SPROF_SYMBOLIZE_FUNCTION_INDEX_H
 #define SPROF_SYMBOLIZE_FUNCTION_INDEX_H
@@ -9,14 +9,14 @@
 
 #include <stdbool.h>
 
-enum { INDEX_LEVELS_MAX = 200 }; /* of inlined calls in each other that are told */
+enum { INDEX_LEVELS_MAX = 200 }; /* of inlined calls in each other that are reported */
 
 /* Texts are numbers that symbolize_function_index_text_of resolves, 0 for none. */
 
 /* What a function is called and where it is declared. */
 struct index_description {
     uint32_t linkage_name;
-    uint32_t name; /* demangled; 0: nobody has asked yet */
+    uint32_t name; /* demangled; 0: not needed so far */
     uint32_t file, line, ada;
     uint32_t entry; /* in .debug_info, where all this is to be read; 0: it has been */
 };

@@ -17,8 +17,8 @@ struct search {
 };
 
 /* DW_AT_inline stands at the abstract instance to which the body refers (DWARF 5, section 3.3.8).
- * What the compiler declares by itself, as the destructor of a class without one, nobody wants; gcc
- * marks lambdas so, too, which somebody has written. */
+ * What the compiler declares by itself, as the destructor of a class without one, is not wanted;
+ * gcc marks lambdas so, too, which people have written. */
 static bool is_wanted(Dwarf_Die *die)
 {
     const char *name = symbolize_libdw_name(die);

@@ -51,9 +51,9 @@ static bool is_older(const struct stat *status, uint64_t start_ns)
     return start_ns > granularity_ns && written_ns < start_ns - granularity_ns;
 }
 
-/* Anybody may write into /tmp: only the process's own user, or root, speaks for it, and nothing
- * that was written before it began: its number was another's then. In a namespace of its own a user
- * can mount any file in the map's place, so root's must be one that everybody may read. */
+/* Every user may write into /tmp. So the file must belong to the process's own user, or root, and
+ * must not be older than the process: its number was another's then. In a namespace of its own a
+ * user can mount any file in the map's place, so root's must be one that everybody may read. */
 static int check_owner(int fd, const char *path, const uid_t *uid, uint64_t start_ns,
                        struct sprof_error *error)
 {

@@ -174,7 +174,7 @@ static int read_records(struct dump *dump)
         dump->time_ns = dump->has_clock ? sprof_reader_u64(&reader) : 0;
         if (id == CLOSE)
             break;
-        if (size < RECORD_HEADER) { /* nothing tells where the next one begins */
+        if (size < RECORD_HEADER) { /* the beginning of the next one is unknown */
             dump->jit->bad_lines++;
             break;
         }

@@ -1,5 +1,5 @@
-/* symbolize, inside: symbols of the kernel, and the two that know them. The running kernel names
- * one address in a microsecond or two, but only to those who may load BPF programs; it takes 40 ms
+/* symbolize, inside: symbols of the kernel, and their two sources. The running kernel names
+ * one address in a microsecond or two, but only with the right to load BPF programs; it takes 40 ms
  * to list all it has. Both give an address that has several symbols the first of the list, which
  * scripts/kallsyms.c of the kernel has put in order (weak ones and leading underscores last). */
 #ifndef SPROF_SYMBOLIZE_KERNEL_H

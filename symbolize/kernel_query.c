@@ -1,4 +1,4 @@
-/* Asks the running kernel for the symbol of one address: the kernel's printf writes an address as
+/* Queries the running kernel for the symbol of one address: its printf writes an address as
  * its symbol ("%pS", Documentation/core-api/printk-formats of the kernel), and a BPF program may
  * call that printf (bpf_snprintf, bpf-helpers(7)). */
 #include "symbolize/kernel.h"
@@ -19,7 +19,7 @@ struct kernel_query {
 static bool run(const struct kernel_query *query, uint64_t address)
 {
     union bpf_attr attr;
-    memset(&attr, 0, sizeof attr); /* all of it: the kernel refuses what it does not know */
+    memset(&attr, 0, sizeof attr); /* all of it: the kernel refuses unknown fields that are set */
     attr.test.prog_fd = (uint32_t)query->programs->progs.name_address.prog_fd;
     attr.test.ctx_in = (uint64_t)(uintptr_t)&address;
     attr.test.ctx_size_in = sizeof address;

@@ -97,7 +97,7 @@ static int find_alternate(struct module *module, struct image *file, char **name
     return fd;
 }
 
-/* The image library searches first: it never waits on a pipe, and it knows the container's root. */
+/* The image library searches first: it never waits on a pipe, and it uses the container's root. */
 static int find_debuginfo(Dwfl_Module *dwfl_module, void **userdata, const char *name,
                           Dwarf_Addr base, const char *file_name, const char *link, GElf_Word crc,
                           char **debug_name)

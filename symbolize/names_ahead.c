@@ -1,4 +1,4 @@
-/* Reads and demangles names in other threads before they are asked for: that is most of what it
+/* Reads and demangles names in other threads before they are needed: that is most of what it
  * takes to name addresses once their functions have been read. Nothing of the index is changed
  * here, so that answers and what is stored do not depend on it. */
 #include "symbolize/names_ahead.h"
@@ -14,7 +14,7 @@ enum { RUN = 16 }; /* addresses taken at once */
 
 /* What there is to be read of a description, and what was. */
 struct description {
-    _Atomic(const struct names_ahead_name *) name; /* NULL: nobody has read it yet */
+    _Atomic(const struct names_ahead_name *) name; /* NULL: not read yet */
     uint32_t entry;                                /* 0: nothing is left to be read */
 };
 
@@ -83,7 +83,7 @@ static void name_description(struct names_ahead_work *work, struct reader *reade
         atomic_store_explicit(&description->name, memcpy(kept, &name, size), memory_order_release);
 }
 
-/* The names of an address as its chain will ask for them. */
+/* The names of an address as its chain will need them. */
 static void name_address(struct names_ahead_work *work, struct reader *reader, uint64_t vaddr)
 {
     const struct index_piece *piece = symbolize_function_index_find(work->index, vaddr);

@@ -1,4 +1,4 @@
-/* symbolize, inside: names that other threads read and demangle before they are asked for. The
+/* symbolize, inside: names that other threads read and demangle before they are needed. The
  * caller goes through the addresses from the first on and the others from the last, until they
  * meet. */
 #ifndef SPROF_SYMBOLIZE_NAMES_AHEAD_H
@@ -13,7 +13,7 @@ struct names_ahead {
 };
 
 struct names_ahead_name {
-    const char *demangled; /* of the linkage name; NULL: it is not mangled, or nobody has tried */
+    const char *demangled; /* of the linkage name; NULL: it is not mangled, or not tried yet */
     struct dwarf_said said;
 };
 

@@ -12,7 +12,7 @@
 enum { ENTRIES_MOST = 4 << 20, DEPTH_MOST = 16 };
 
 struct object {
-    size_t index;        /* in what was asked for */
+    size_t index;        /* in the request */
     uint64_t address;    /* … vaddr */
     uint64_t start, end; /* of its symbol */
     const char *symbol;  /* libdwfl's; NULL: no symbol covers the address */
@@ -132,7 +132,7 @@ static bool find_member(Dwarf_Die *class, uint64_t offset, Dwarf_Die *member, ui
     return false;
 }
 
-/* Names that begin so are a library's own: of a mutex it is enough to know which one. */
+/* Names that begin so are a library's own: for a mutex its own name is enough. */
 static bool is_reserved(const char *name)
 {
     return name && *name == '_';

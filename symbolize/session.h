@@ -13,7 +13,7 @@
 #include "symbolize/symbols.h"
 #include "symbolize/units.h"
 
-/* What is asked for, and the answer while it grows. */
+/* The wanted addresses, and the answer while it grows. */
 struct question {
     struct addresses addresses;
     const struct symbolize_bounds *bounds;

@@ -1,5 +1,5 @@
 /* The function of an address and the calls inlined there: by debug information, by symbols, or by
- * the bounds of a function that nobody named. */
+ * the bounds of a function without a name. */
 #include "symbolize/session.h"
 
 #include "symbolize/demangle.h"
@@ -87,8 +87,8 @@ static uint32_t add_function(struct symbolize_session *session, uint64_t key,
     return index;
 }
 
-/* The length of a name without a suffix that tells functions of one name apart, once they stand in
- * one symbol table: LTO's, ThinLTO's, and of -funique-internal-linkage-names. They are numbered
+/* The length of a name without a suffix that distinguishes functions of one name, once they stand
+ * in one symbol table: LTO's, ThinLTO's, and of -funique-internal-linkage-names. They are numbered
  * anew in every build. Parts and clones (.cold, .part.0, .constprop.0) are other code of their
  * function, and keep theirs. */
 static size_t without_number(const char *name, size_t length)

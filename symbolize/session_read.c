@@ -70,7 +70,7 @@ static bool is_unpacked_soon(const struct symbolize_session *session)
 
 /* What takes long to unpack is not worth it for a handful of addresses that have names already; the
  * symbols come from the same file. Of all others the answer for an address does not depend on how
- * many are asked for, so that a function is the same one in a short run and in a long one. */
+ * many there are, so that a function is the same one in a short run and in a long one. */
 static bool dwarf_is_worth_it(struct symbolize_session *session)
 {
     enum { FEW = 32 };
@@ -123,7 +123,7 @@ const struct sprof_digest *symbolize_session_index_key(struct symbolize_session 
     return &session->index_key;
 }
 
-/* Collects the addresses that the index does not know, in order. */
+/* Collects the addresses that the index lacks, in order. */
 static int find_missing(struct symbolize_session *session)
 {
     uint64_t *items = malloc((session->question.addresses.count + 1) * sizeof *items);

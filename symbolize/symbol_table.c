@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Raised whenever other symbols are gathered, or told apart in another way. */
+/* Raised whenever other symbols are gathered, or distinguished in another way. */
 enum { SYMBOL_TABLE_VERSION = 1 };
 
 /* A stored table: this, the entries, the texts. */

@@ -22,7 +22,7 @@ struct symbol_table {
     uint8_t *storage;
 };
 
-/* Gathers the symbols that libdwfl knows of a module; where their names share most of their texts,
+/* Gathers libdwfl's symbols of a module; where their names share most of their texts,
  * which no linker writes, only the first of them. Returns 0 or SPROF_ENOMEM. */
 int symbolize_symbol_table_read(struct symbol_table *table, struct module *module);
 

@@ -1,6 +1,6 @@
 /* symbolize: addresses in, functions and lines and inline chains out.
  *
- * All addresses of one module are asked at once, sorted: each compile unit is walked at most once
+ * All addresses of one module come at once, sorted: each compile unit is walked at most once
  * and flattened into sorted arrays. Sources in order: DWARF and .symtab of the file and of its
  * debug file (build id, debug link, debuginfod when DEBUGINFOD_URLS is set), .dynsym,
  * .gnu_debugdata, the entries of the PLT as `function@plt`, then the bounds of the function's FDE
@@ -54,7 +54,7 @@ struct symbolize_result {
 };
 void symbolize_result_release(struct symbolize_result *result);
 
-/* How to find the function that covers an address without a symbol (unwind tables know): returns
+/* How to find the function that covers an address without a symbol (unwind tables have it): returns
  * true and its bounds. May be NULL. */
 struct symbolize_bounds {
     bool (*find)(void *context, uint64_t vaddr, uint64_t *start, uint64_t *end);
@@ -73,9 +73,9 @@ struct symbolize_options {
 
 /* Names the addresses (vaddrs of `image`: lookup addresses, that is inside the call instruction for
  * return addresses; sorted, distinct). Lines and inlined calls are left out where they cost more
- * than they tell: for at most 32 addresses that all have names, when a separate compressed debug
- * file would have to be unpacked. Damaged debug information costs names, never the call: returns 0,
- * or SPROF_ENOMEM. */
+ * than they are worth: for at most 32 addresses that all have names, when a separate compressed
+ * debug file would have to be unpacked. Damaged debug information costs names, never the call:
+ * returns 0, or SPROF_ENOMEM. */
 int symbolize_image(struct symbolize_result *result, struct image *image, const uint64_t *addresses,
                     size_t count, const struct symbolize_bounds *bounds,
                     const struct symbolize_options *options, struct sprof_error *error);
@@ -99,7 +99,7 @@ int symbolize_session_ask(struct symbolize_session *session, struct symbolize_re
 /* The CPU time that a process of the session's own has used so far. */
 uint64_t symbolize_session_cpu_ns(const struct symbolize_session *session);
 
-/* What debug information there is to be read of an image before its addresses are asked for, in
+/* What debug information there is to be read of an image before its addresses are needed, in
  * bytes. 0: there is none, what was read of it is in the cache already, or it would have to be
  * waited for (debuginfod). */
 uint64_t symbolize_session_preparable(struct symbolize_session *session);
@@ -149,7 +149,7 @@ int symbolize_without_image(struct symbolize_result *result, const char *module_
 /* A session whose image, or its debug file, another user than the caller and root can have written
  * (image_is_foreign) reads neither in this process: it starts a process without rights, which does.
  * Where that ends before its answer, the addresses have no names, and symbolize_session_problem
- * says so. debuginfod is not asked.
+ * says so. debuginfod is not used.
  *
  * That process is the running program under the name SYMBOLIZE_CHILD_NAME. A program that calls
  * symbolize_child_main, and returns what that returns, when it is started by this name defines the
@@ -164,12 +164,12 @@ int symbolize_child_main(void);
  * safe for concurrent use. */
 struct symbolize_kernel;
 
-/* Where the rights (CAP_BPF and CAP_PERFMON) and the kernel (5.13) suffice, this only prepares to
- * ask for one address at a time. Otherwise it reads all text symbols from /proc/kallsyms, which the
- * kernel takes 40 ms to write out: open it only where there are kernel addresses. A symbol there
- * ends where the next one begins, and covers at most 1 MiB. A path that is not NULL is read in any
- * case. SPROF_EPERMISSION where the kernel hides its addresses (kptr_restrict): the message names
- * the setting. */
+/* Where the rights (CAP_BPF and CAP_PERFMON) and the kernel (5.13) suffice, this only prepares
+ * queries for one address at a time. Otherwise it reads all text symbols from /proc/kallsyms, which
+ * the kernel takes 40 ms to write out: open it only where there are kernel addresses. A symbol
+ * there ends where the next one begins, and covers at most 1 MiB. A path that is not NULL is read
+ * in any case. SPROF_EPERMISSION where the kernel hides its addresses (kptr_restrict): the message
+ * names the setting. */
 int symbolize_kernel_open(struct symbolize_kernel **kernel, const char *kallsyms_path,
                           struct sprof_error *error);
 void symbolize_kernel_free(struct symbolize_kernel *kernel);
@@ -200,7 +200,7 @@ int symbolize_jit_find(pid_t pid, pid_t ns_pid, const char *dump);
 int symbolize_jit_open_found(struct symbolize_jit **jit, int fd, const char *path, uid_t uid,
                              uint64_t start_ns, struct sprof_error *error);
 
-/* A perf map or a jitdump file (told apart by its first bytes) by path. */
+/* A perf map or a jitdump file (detected by its first bytes) by path. */
 int symbolize_jit_open_file(struct symbolize_jit **jit, const char *path,
                             struct sprof_error *error);
 void symbolize_jit_free(struct symbolize_jit *jit);
@@ -218,8 +218,8 @@ bool symbolize_jit_is_cut(const struct symbolize_jit *jit);
 uint64_t symbolize_jit_bad_lines(const struct symbolize_jit *jit);
 
 /* `addresses` are process addresses, sorted. Where nothing covers one, its chain is empty. The bits
- * from SYMBOLIZE_JIT_ADDRESS_BITS on count the pieces of code that were loaded there later: 0 asks
- * for the newest. */
+ * from SYMBOLIZE_JIT_ADDRESS_BITS on count the pieces of code that were loaded there later:
+ * 0 is the newest. */
 enum { SYMBOLIZE_JIT_ADDRESS_BITS = 48 };
 int symbolize_jit(struct symbolize_result *result, const struct symbolize_jit *jit,
                   const uint64_t *addresses, size_t count, struct sprof_error *error);

@@ -1,9 +1,8 @@
-/* symbolize, inside: the ELF symbols that cover the addresses asked for, in one pass over the
- * tables.
+/* symbolize, inside: the ELF symbols that cover the wanted addresses, in one pass over the tables.
  *
  * A symbol names the addresses within its size. A function symbol without a size, as assembler code
  * and start-up files have them, names what follows it up to the next symbol of its section, but not
- * past the start of a function that the unwind tables know. */
+ * past the start of a function in the unwind tables. */
 #ifndef SPROF_SYMBOLIZE_SYMBOLS_H
 #define SPROF_SYMBOLIZE_SYMBOLS_H
 

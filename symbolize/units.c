@@ -141,7 +141,7 @@ static void assign_range(struct flat *flat, uint64_t low, uint64_t high, void *c
     }
 }
 
-/* A unit that does not say where its code is may have any address that nobody else has. */
+/* A unit that does not say where its code is may have any address that no other has. */
 static void try_unit(struct flat *flat, Dwarf_Die *die)
 {
     const uint32_t unit = add_unit(flat, die);

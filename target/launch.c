@@ -1,4 +1,4 @@
-/* Starts a command: a child is forked early, and calls execve when it is told to. */
+/* Starts a command: a child is forked early, and calls execve at a message from its parent. */
 #include "target/launch.h"
 
 #include "base/compat.h"
@@ -272,11 +272,11 @@ bool target_launch_ended(struct target_launch *launch)
     if (launch->reaped)
         return true;
     const pid_t ended = reap(launch, WNOHANG);
-    /* Who traces it is told of its stops, too. */
+    /* Where sprof traces it, wait4 reports its stops, too. */
     if (ended == launch->pid && !WIFEXITED(launch->wait_status) &&
         !WIFSIGNALED(launch->wait_status))
         return false;
-    /* ECHILD: somebody ignores SIGCHLD, so nobody will ever learn the status. */
+    /* ECHILD: SIGCHLD is ignored, so the status will never be known. */
     if (ended == launch->pid || (ended < 0 && errno == ECHILD)) {
         launch->reaped = true;
         close_fd(&launch->pidfd);

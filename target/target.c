@@ -112,7 +112,7 @@ void target_free(struct target *target)
     free(target);
 }
 
-/* == Asking == */
+/* == Queries == */
 
 pid_t target_command(const struct target *target)
 {

@@ -1,6 +1,6 @@
 /* target: the processes that are looked at. It launches a command or attaches to what already runs,
- * says whether targets exist, whose they are and whether their memory may be read, and takes down
- * what /proc shows of them. It knows nothing of events, samples' contents or databases. */
+ * checks whether targets exist, whose they are and whether their memory may be read, and takes down
+ * what /proc shows of them. It does not depend on events, samples' contents or databases. */
 #ifndef SPROF_TARGET_TARGET_H
 #define SPROF_TARGET_TARGET_H
 
@@ -79,8 +79,7 @@ uint64_t target_command_cpu_ns(const struct target *target);
 void target_forget(struct target *target, pid_t pid);
 
 /* How many entries target_polls writes at most; the entries themselves: descriptors that become
- * readable when a target ends. *blind: some targets have none, and must be asked from time to time.
- */
+ * readable when a target ends. *blind: some targets have none; check these from time to time. */
 size_t target_poll_count(const struct target *target);
 size_t target_polls(const struct target *target, struct pollfd *polls, bool *blind);
 
@@ -95,15 +94,15 @@ int target_check(pid_t pid, bool is_thread, struct sprof_error *error);
 void target_wait_for_program(pid_t pid);
 
 /* Explains why the kernel refused (`errnum`) to have a process or thread sampled: it ended, belongs
- * to somebody else, or forbids it. Returns the code of the error it fills. */
+ * to another user, or forbids it. Returns the code of the error it fills. */
 int target_explain(pid_t pid, bool is_thread, int errnum, struct sprof_error *error);
 
 /* Whether this process may read the memory of another (PTRACE_MODE_ATTACH of ptrace(2), which Yama
  * restricts further): 0, -EPERM, or -ESRCH where it is gone. */
 int target_may_read(pid_t pid);
 
-/* Explains why that is so (`errnum`) to who asked for what is to be `done` ("traced"), and names
- * the `command` ("trace -p 42 …") to run as another. Returns the code of the error it fills. */
+/* Explains to the user why that is so (`errnum`). `done` is what was wanted ("traced"),
+ * `command` ("trace -p 42 …") is to be run as another user. Returns the code of the error. */
 int target_explain_reading(pid_t pid, int errnum, const char *done, const char *command,
                            struct sprof_error *error);
 
@@ -112,8 +111,8 @@ int target_explain_reading(pid_t pid, int errnum, const char *done, const char *
 size_t target_read_memory(pid_t pid, uint64_t address, void *buffer, size_t size);
 
 /* The same, up to the first page that does not exist yet. A program may provide such pages itself
- * (userfaultfd(2)), and who reads one waits for that: for ever, where the thread that would do it
- * has been stopped. What a stack is in use for exists. */
+ * (userfaultfd(2)), and a read waits for that: for ever, where the thread that would do it
+ * has been stopped. The used part of a stack exists. */
 size_t target_read_existing(pid_t pid, uint64_t address, void *buffer, size_t size);
 
 /* Where a live process's program itself begins, behind its loader; 0: not known. */

@@ -47,7 +47,7 @@ enum top_style {
     TOP_BAR,    /* the first line */
     TOP_TITLES, /* of columns */
     TOP_CHOSEN, /* the row that keys are about */
-    TOP_PROMPT, /* the last line, where it asks or answers */
+    TOP_PROMPT, /* the last line, with a question or an answer */
     TOP_HINT,   /* the last line else */
 };
 
@@ -79,7 +79,7 @@ struct top {
     enum report_screen_view view;
     bool inclusive[REPORT_SCREEN_VIEWS]; /* each view is sorted by itself */
     bool frozen;
-    bool made;                    /* `screen` is what state and moment ask for */
+    bool made;                    /* `screen` is up to date with state and moment */
     bool moved;                   /* the chosen row is followed; else the first one is chosen */
     uint64_t chosen;              /* the id of a row */
     size_t row, first, page_rows; /* its number; the first one shown; how many there is room for */

@@ -84,7 +84,7 @@ struct cfi_expression {
 
 /* Reduces a DWARF expression. `initial_cfa`: the CFA is on the stack when it starts (as for
  * DW_CFA_expression); such expressions reduce only if they do not use it. Returns false where the
- * expression is malformed or could loop (it has jumps or calls): nobody may evaluate it then. */
+ * expression is malformed or could loop (it has jumps or calls): it must not be evaluated then. */
 bool unwind_cfi_expression_reduce(struct sprof_bytes bytes, bool initial_cfa,
                                   struct cfi_expression *expression);
 

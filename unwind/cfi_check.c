@@ -1,4 +1,4 @@
-/* Whether a function's rows agree with its code. Asked only of compilers that are known to write
+/* Whether a function's rows agree with its code. Checked only for compilers that are known to write
  * wrong ones: Free Pascal forgets the registers it pushes. */
 #include "arch/arch.h"
 #include "unwind/cfi.h"

@@ -6,7 +6,7 @@ int unwind_eh_frame_hdr_read(struct sprof_bytes bytes, uint64_t vaddr, uint64_t 
     struct sprof_reader reader = sprof_reader_of(bytes);
     const uint8_t version = sprof_reader_u8(&reader);
     const uint8_t pointer_encoding = sprof_reader_u8(&reader);
-    sprof_reader_u16(&reader); /* encodings of the search table, which nobody needs here */
+    sprof_reader_u16(&reader); /* encodings of the search table, which are not needed here */
     if (reader.failed || version != 1 || pointer_encoding == CFI_PE_OMIT)
         return SPROF_EFORMAT;
     const struct cfi_bases bases = {.section = vaddr, .data = vaddr};

@@ -52,7 +52,7 @@ static bool frame_pointer_caller(struct walk *walk, struct walk_caller *caller)
         return false;
     caller->address = arch_return_address(caller->address);
     if (!caller->address && !caller->fp)
-        return walk->from == WALK_FROM_SLICE; /* the chain ends as the ABI asks */
+        return walk->from == WALK_FROM_SLICE; /* the chain ends as the ABI demands */
     if (unwind_walk_rule(walk, caller->address - 1) == UNWIND_RULE_NOT_CODE)
         walk->outside = caller->address;
     return unwind_walk_is_return_address(walk, caller->address) != WALK_NO ||
@@ -91,7 +91,7 @@ static bool scan_or_end(struct walk *walk)
 {
     struct walk_caller caller;
     const bool found = scan_caller(walk, SCAN_WORDS, WALK_UNKNOWN, &caller);
-    if (walk->pending) /* no guessing while a table that may tell is being built */
+    if (walk->pending) /* no guessing while a table that may have the rule is built */
         return unwind_walk_end(walk, MODEL_END_PENDING);
     if (!found)
         return unwind_walk_end(walk, MODEL_END_NO_CFI);

@@ -95,8 +95,7 @@ static void entry_end(struct extension *extension, size_t start)
 
 /* == Moved pieces == */
 
-/* A CIE as that of the function, without what concerns exceptions: nobody catches any in a piece.
- */
+/* A CIE as that of the function, without what concerns exceptions: a piece catches none. */
 static int put_cie(struct extension *extension, size_t index, size_t *offset)
 {
     const uint64_t *known = sprof_map_get(&extension->cies, index);

@@ -1,4 +1,4 @@
-/* What tables say of functions as a whole, for those who change code: where they begin and end, how
+/* Reads from tables what code that changes code needs of functions: where they begin and end, how
  * they are entered, where their exception tables are. */
 #include "unwind/cfi.h"
 #include "unwind/table.h"

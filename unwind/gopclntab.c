@@ -110,7 +110,7 @@ static int depths_next(struct depths *depths)
 
 /* == Functions == */
 
-/* The function's addresses and tables, without what its name tells. */
+/* The function's addresses and tables, without what follows from its name. */
 static int read_function(const struct go_table *table, size_t index, struct go_function *function,
                          size_t *record)
 {

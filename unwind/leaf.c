@@ -65,7 +65,7 @@ bool unwind_walk_call_target(struct walk *walk, uint64_t return_address, uint64_
 }
 
 /* Whether the function that was called goes on to the interrupted instruction: no other begins
- * between, as far as tables and padding tell. */
+ * between, as far as tables and padding show. */
 static bool is_inside(struct walk *walk, uint64_t target)
 {
     uint8_t code[FUNCTION_BYTES_MAX];

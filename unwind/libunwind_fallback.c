@@ -23,8 +23,8 @@ struct libunwind_fallback {
     struct walk *walk;
     size_t frame; /* the frame being stepped from */
     bool failed;  /* no information: what libunwind then guesses is not wanted */
-    /* The synthetic function, and where libunwind believes it to be: over the function's own code,
-     * which nobody reads, so that it can hide nothing else. */
+    /* The synthetic function, and where it is for libunwind: over the function's own code,
+     * which is not read, so that it can hide nothing else. */
     uint64_t synthetic_address;
     size_t synthetic_size;
     uint8_t synthetic[SYNTHETIC_MAX];

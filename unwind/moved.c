@@ -101,7 +101,7 @@ static bool is_probed(struct walk *walk, uint64_t back)
     return false;
 }
 
-/* All of a short function was moved: nobody knows its name. */
+/* All of a short function was moved: its name is unknown. */
 static bool take_returned(struct walk *walk, const struct row *row, struct walk_caller *caller)
 {
     *caller = (struct walk_caller){

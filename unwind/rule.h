@@ -45,7 +45,7 @@ enum unwind_rule_kind {
     UNWIND_RULE_CHILD,           /* behind clone's system call: a root where its result is 0 */
     UNWIND_RULE_FRAME_POINTER,   /* code without tables that keeps frame pointers: JIT */
     UNWIND_RULE_BARE,            /* a file without tables: frame pointer, else scan */
-    UNWIND_RULE_COMPLEX,         /* only libunwind can tell */
+    UNWIND_RULE_COMPLEX,         /* only libunwind can evaluate it */
     UNWIND_RULE_THUNK,    /* a thunk of the tracer's: its records begin at bits 32-63 << 32; the
                              register is an enum unwind_thunk */
     UNWIND_RULE_NOT_CODE, /* walk only: no region holds the address */
@@ -73,7 +73,7 @@ enum unwind_thunk {
 /* Where a return address is. Shifted, because it is tested as it stands in the word. */
 enum unwind_rule_return {
     UNWIND_RULE_RETURN_PUSHED = 0,    /* at CFA-8, where the call pushed it */
-    UNWIND_RULE_RETURN_LINK = 1 << 8, /* in ARCH_LINK: the interrupted frame has called nobody */
+    UNWIND_RULE_RETURN_LINK = 1 << 8, /* in ARCH_LINK: the interrupted frame has called nothing */
     UNWIND_RULE_RETURN_SLOT = 2 << 8, /* behind the saved frame pointer, or in a slot of its own */
     UNWIND_RULE_RETURN_MASK = 3 << 8,
 };
@@ -163,7 +163,7 @@ struct rule_set {
     size_t count, capacity;
     uint32_t *buckets; /* number + 1, 0 = free */
     size_t bucket_mask;
-    uint64_t last_rule; /* the rule asked for last, and its number */
+    uint64_t last_rule; /* the rule looked up last, and its number */
     uint16_t last_number;
 };
 

@@ -68,13 +68,13 @@ struct unwind_table {
 };
 
 /* A table as it was stored. Pages, functions and kept sections may still be in the file: a piece of
- * them is read and held against its checksum when it is first asked for. One that is not as it was
+ * them is read and held against its checksum when it is first needed. One that is not as it was
  * written is zeros from then on. */
 enum { UNWIND_STORED_PIECE = 1 << 14 };
 struct unwind_stored;
 
 /* Makes sure that what lies at `data`, in one of the arrays that may still be in the file, is
- * there. Any number of threads may ask at once. */
+ * there. Any number of threads may call it at once. */
 void unwind_stored_read(struct unwind_stored *stored, const void *data, size_t size);
 void unwind_stored_free(struct unwind_stored *stored);
 

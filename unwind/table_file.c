@@ -145,13 +145,13 @@ int unwind_table_save(const struct unwind_table *table, struct sprof_bytes *byte
 enum piece_state { IN_FILE, PRESENT };
 
 struct unwind_stored {
-    uint8_t *bytes; /* of the size of all; those of the body come when they are asked for */
+    uint8_t *bytes; /* of the size of all; those of the body come when they are needed */
     size_t size;
     uint8_t *body;
     const uint64_t *checksums;
     int fd; /* -1: everything is present */
     uint64_t offset;
-    pthread_mutex_t mutex;   /* of those who read */
+    pthread_mutex_t mutex;   /* of the readers */
     _Atomic uint8_t *states; /* of pieces: enum piece_state */
 };
 

@@ -1,6 +1,6 @@
 /* unwind: registers, memory and tables in; return addresses out.
  *
- * A pure library. It opens no file, asks no process, and takes no lock. Two halves:
+ * A pure library. It opens no file, queries no process, and takes no lock. Two halves:
  *
  *   - tables: the call frame information of one ELF image (or a part of it), compiled once into
  *     sorted rows (`unwind_table_build`, any thread, allocates);
@@ -10,7 +10,7 @@
  * Addresses: `vaddr` is an address as the ELF file numbers it; `address` is where it sits in a
  * process; bias = address - vaddr. A frame's address is an instruction pointer (the interrupted
  * instruction) or a return address (the instruction after the call): `unwind_frame.is_return` says
- * which, and unwind_frame_lookup_address settles the "minus one" for everybody. */
+ * which, and unwind_frame_lookup_address settles the "minus one" for all callers. */
 #ifndef SPROF_UNWIND_UNWIND_H
 #define SPROF_UNWIND_UNWIND_H
 
@@ -55,9 +55,9 @@ struct unwind_source {
     uint64_t got_vaddr;              /* base of DW_EH_PE_datarel in .eh_frame */
     const struct unwind_range *text; /* executable ranges, sorted; rows outside are dropped */
     size_t text_count;
-    /* The bytes from text_vaddr on, by which the builder knows musl's _start and signal
-     * trampolines: in memory, or text_size of them, of which read_text reads what is asked for (and
-     * returns how many there were). Most of a large file's are never asked for. Both may be
+    /* The bytes from text_vaddr on, by which the builder recognizes musl's _start and signal
+     * trampolines: in memory, or text_size of them, which read_text reads on demand (and
+     * returns how many there were). Most of a large file's are never read. Both may be
      * missing. */
     struct sprof_bytes text_bytes;
     uint64_t text_size;
@@ -123,7 +123,7 @@ bool unwind_table_next_function(const struct unwind_table *table, uint64_t vaddr
 /* What the stack is like at a vaddr, as far as functions that begin there are concerned. */
 enum unwind_entry {
     UNWIND_ENTRY_CALLED, /* as a call leaves it */
-    UNWIND_ENTRY_START,  /* nobody called: a thread begins */
+    UNWIND_ENTRY_START,  /* no caller: a thread begins */
     UNWIND_ENTRY_SIGNAL, /* the kernel's frame of a signal */
     UNWIND_ENTRY_INSIDE, /* a frame stands: it is a part of a function; or nothing is known */
 };
@@ -239,7 +239,7 @@ struct unwind_stack {
     size_t count; /* at least 1 */
     enum model_end end;
     bool stitched;    /* some frames came from beyond the slice */
-    bool switched;    /* it went on to another stack, which the frame pointer told of: no slice has
+    bool switched;    /* it went on to another stack, which the frame pointer led to: no slice has
                          that */
     bool interrupted; /* a signal's handler was on another stack than what it interrupted */
     const struct unwind_region *pending; /* MODEL_END_PENDING: the region that is waited for */

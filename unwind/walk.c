@@ -153,7 +153,7 @@ static bool step_plt(struct walk *walk, uint64_t rule)
     return step_to_cfa(walk, rule, walk->sp + (pushed ? 16 : 8), MODEL_BY_PLT);
 }
 
-/* A register's value in the current frame; false where the walk does not know it. */
+/* A register's value in the current frame; false where the walk does not have it. */
 static bool register_value(const struct walk *walk, unsigned reg, uint64_t *value)
 {
     if (reg == ARCH_SP)
@@ -168,7 +168,7 @@ static bool register_value(const struct walk *walk, unsigned reg, uint64_t *valu
 }
 
 /* Reads a word of the current frame. Below the stack pointer there is one only in the red zone,
- * while the function has called nobody; slices begin above it. */
+ * while the function has called nothing; slices begin above it. */
 static enum walk_read read_frame_word(struct walk *walk, uint64_t slot, uint64_t *word)
 {
     if (slot >= walk->sp)

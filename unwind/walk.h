@@ -14,8 +14,8 @@
  * Direct-mapped by the low bits of the address that is looked up. The tag holds the other bits a
  * user address can have (12 to 46) and the low 29 of the generation, so that tag and index together
  * name one address of one space (of any 500 million in a row). 16 bytes an entry: four to a cache
- * line, 64 KiB in all, which stay in the second-level cache: what they have forgotten, a table
- * tells sooner than memory brings an entry of a larger cache. */
+ * line, 64 KiB in all, which stay in the second-level cache: a missing entry is sooner found in a
+ * table than memory brings an entry of a larger cache. */
 enum { UNWIND_CACHE_BITS = 12, UNWIND_CACHE_ENTRIES = 1 << UNWIND_CACHE_BITS };
 
 struct unwind_cache_entry {
@@ -99,7 +99,7 @@ struct walk {
     unsigned stack_switches;
     uint64_t outside; /* see unwind_stack */
     uint64_t misses;
-    const struct unwind_region *region; /* the one whose table was asked last */
+    const struct unwind_region *region; /* the one whose table was used last */
     uint64_t fetched_to;                /* the stack was searched up to here for what is next */
     enum walk_source from;              /* the farthest that the step being taken has read */
     bool stitched;
@@ -109,8 +109,8 @@ struct walk {
     const struct unwind_region *pending;
 };
 
-/* Asks the region that holds an address, for a frame whose stack pointer is `sp`, and remembers the
- * answer unless it is for now only. */
+/* Finds the rule in the region that holds an address, for a frame whose stack pointer is `sp`, and
+ * remembers it unless it is for now only. */
 uint64_t unwind_walk_missed_rule(struct walk *walk, uint64_t pc, uint64_t sp);
 
 /* The rule for an address, from the cache or from its region; NOT_CODE and PENDING included. The
@@ -158,8 +158,7 @@ static inline bool walk_is_full(const struct walk *walk)
     return walk->full_at == walk->count - 1;
 }
 
-/* Whether ARCH_LINK, where there is one, still has the return address of a frame that called
- * nobody. */
+/* Whether ARCH_LINK, where there is one, still has the return address of a frame without calls. */
 static inline bool walk_link_is_known(const struct walk *walk)
 {
     return ARCH_LINK >= 0 && walk_is_full(walk);
@@ -178,7 +177,7 @@ bool unwind_walk_go_on(struct walk *walk, const struct walk_caller *caller);
 /* Ends the walk; returns false, as the steps do. */
 bool unwind_walk_end(struct walk *walk, enum model_end end);
 
-/* The caller of an interrupted instruction that no table covers, where the code itself tells it
+/* The caller of an interrupted instruction that no table covers, where the code itself shows it
  * beyond doubt; false where it does not. */
 bool unwind_walk_leaf_caller(struct walk *walk, struct walk_caller *caller);
 

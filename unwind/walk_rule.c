@@ -1,4 +1,4 @@
-/* Rules by address: the cache, the regions behind it, and what they tell of a return address. */
+/* Rules by address: the cache, the regions behind it, and what they mean for a return address. */
 #include "arch/arch.h"
 #include "unwind/walk.h"
 
@@ -6,8 +6,7 @@ enum { FETCH_AHEAD_BYTES = 128 }; /* of the stack */
 
 /* Fetches the pages of what may be the next callers, while the look-up at hand waits for its own:
  * return addresses of one region are often next to each other on the stack. Every word is taken for
- * one; for what cannot be, the page at hand is fetched again, which costs less than to tell them
- * apart by a branch. */
+ * one; for what cannot be, the page at hand is fetched again, which costs less than a branch. */
 static void fetch_ahead(struct walk *walk, uint64_t offset, uint64_t sp)
 {
     const struct unwind_memory *memory = walk->memory;

@@ -179,8 +179,8 @@ static double calls_in_slow(const struct why_verdict *verdict, const struct why_
     return excess_ns / mean_ns(of);
 }
 
-/* A call of the loop may last longer than the count, which then has no edge of it. Samples show who
- * calls the small function in slow calls. */
+/* A call of the loop may last longer than the count, which then has no edge of it. Samples show the
+ * caller of the small function in slow calls. */
 static void take_sampled_caller(struct why_verdict *verdict, const struct why_counts *counts)
 {
     const struct why_edge edge = {verdict->callers[0], verdict->function, 0};

@@ -1,4 +1,4 @@
-/* Tells waits for work from waits within work. */
+/* Distinguishes waits for work from waits within work. */
 #include "why/parts.h"
 
 #include <stdlib.h>

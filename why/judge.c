@@ -15,7 +15,7 @@ static const double burst_ratio = 3;     /* variance over that of independent sa
 
 static const double unseen_most = 0.5; /* of the run without work, where only work is seen */
 
-/* Independent samples with which 8 % can be told from 20 %. */
+/* Independent samples with which 8 % can be distinguished from 20 %. */
 enum { ENOUGH_SAMPLES = 300, LEAST_SAMPLES = 24 };
 
 /* … of slow calls, nearly all of whose time is one function's. */

@@ -107,7 +107,7 @@ struct why_sample {
 /* What a recording shows of threads without a CPU. */
 enum why_sight {
     WHY_SEES_STATES, /* each wait, and time without a CPU */
-    WHY_SEES_WALL,   /* samples by time: working and waiting are told apart by names alone */
+    WHY_SEES_WALL,   /* samples by time: working and waiting are distinguished by names alone */
     WHY_SEES_CPU,    /* threads with a CPU alone */
 };
 
@@ -211,7 +211,7 @@ struct why_slow {
     double usual_ns, slow_ns;       /* the median of all; the mean of the slow ones */
     uint64_t shortest_ns;           /* of the slow ones */
     uint64_t longest_ns, over_ns;   /* of all; the limit, 0: it was found */
-    const char *name, *value;       /* an argument that tells them apart; NULL: none does */
+    const char *name, *value;       /* an argument that distinguishes them; NULL: none does */
     bool is_least;                  /* `value` is the least that slow calls have */
     double value_slow, value_usual; /* shares of slow and of other calls with it */
 };

@@ -49,9 +49,9 @@ struct thread_struct {
 enum { ARCH_BPF_BREAKPOINT = 0xcc, ARCH_BPF_STEPPED_BYTES = 128 };
 
 /* What a signal interrupted stands in the kernel's struct ucontext, which begins at a multiple of
- * so many bytes and tells of the alternate stack, too: in words from its beginning (ucontext.h and
- * sigcontext.h of arch/x86/include/uapi/asm). It is that far below the end of the alternate stack
- * at least: above it are struct siginfo and registers. */
+ * so many bytes and also describes the alternate stack. Offsets are words from its beginning
+ * (ucontext.h and sigcontext.h of arch/x86/include/uapi/asm). _BELOW is how far it is at least
+ * below the end of the alternate stack: above it are struct siginfo and registers. */
 enum {
     ARCH_BPF_UCONTEXT_ALIGNED = 16,
     ARCH_BPF_UCONTEXT_STACK = 2,

@@ -1,4 +1,4 @@
-/* What the agent's signal handler reads from its context, and what it must know of libc on x86-64.
+/* What the agent's signal handler reads from its context, and what it relies on in libc on x86-64.
  * Written for code that runs inside other programs: no calls, no data of its own to relocate. */
 #ifndef SPROF_ARCH_X86_64_CONTEXT_H
 #define SPROF_ARCH_X86_64_CONTEXT_H

@@ -1,7 +1,6 @@
 /* Callgrind's format (version 1, as the valgrind manual describes it) for callgrind_annotate and
  * KCachegrind: self cost by function and line, and for each call its inclusive cost. A sampler does
- * not know how often a call was made: the count is that of the samples, which the file says. Probes
- * do. */
+ * not count calls: the count is that of the samples, which the file states. Probes do count. */
 #include "report/export/export.h"
 
 #include <inttypes.h>

@@ -1,8 +1,8 @@
 /* Chrome's trace events (JSON, as Perfetto and speedscope read them): a function is a slice from
  * the first sample that shows it to the first that does not. That is an inference: between two
- * samples nobody looked. A pause of more than two periods ends all slices. Where stacks have little
- * in common there would be a page of text for each sample, far more than any viewer opens: then
- * only each second, third … sample of a thread is shown, as many as make MOST_SLICES. */
+ * samples there is no data. A pause of more than two periods ends all slices. Where stacks have
+ * little in common there would be a page of text for each sample, far more than any viewer opens:
+ * then only each second, third … sample of a thread is shown, as many as make MOST_SLICES. */
 #include "report/error_text.h"
 #include "report/export/export.h"
 #include "report/json.h"

@@ -8,7 +8,7 @@
 /* Functions and calls with less than this share of all are left out. */
 static const double least_share = 0.005;
 
-/* Graphviz refuses texts of more than 16 KiB, and nobody reads them. */
+/* Graphviz refuses texts of more than 16 KiB, and people do not read them. */
 enum { QUOTED_MAX = 2000 };
 
 static void put_quoted(FILE *out, const char *text)

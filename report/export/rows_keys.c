@@ -44,7 +44,7 @@ uint64_t report_row_unnamed_key(const struct report_dataset *dataset, uint32_t n
     return key_of(module, module->key, name, NULL);
 }
 
-/* What tells functions of one module apart that have everything else in common. */
+/* What distinguishes functions of one module that have everything else in common. */
 static uint64_t place_of(const struct report_function *function)
 {
     const uint64_t file = function->file ? sprof_hash_text(function->file) : 0;

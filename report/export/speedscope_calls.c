@@ -47,7 +47,7 @@ static void put_event(struct writing *writing, const char *type, uint64_t at_ns,
     report_json_close_object(writing->json);
 }
 
-/* Ends what had ended by then. Calls that nobody saw end last as long as the rest. */
+/* Ends what had ended by then. Calls whose end was not seen last as long as the rest. */
 static void close_until(struct writing *writing, uint64_t until_ns)
 {
     while (writing->open.count) {

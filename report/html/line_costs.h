@@ -49,7 +49,7 @@ struct html_line_costs {
     SPROF_VEC(struct html_node) nodes;
     SPROF_VEC(struct html_place) places;
     SPROF_VEC(const char *) files;                   /* paths, in the dataset's arena */
-    SPROF_VEC(struct html_instruction) instructions; /* the caller's: those it wants counted */
+    SPROF_VEC(struct html_instruction) instructions; /* the caller's: those to be counted */
     struct model_costs *functions;                   /* [number - 1] */
     uint32_t *open_functions;                        /* [number - 1] */
     size_t function_count;

@@ -38,7 +38,7 @@ struct html_page {
  * threads and events. Returns 0 or a negative code. */
 int report_html_runs(struct html_page *page, struct html_part *part);
 
-/* Adds the functions that only the page may know to the recording's. Returns 0 or SPROF_ENOMEM. */
+/* Adds the functions that exist only in the page to the recording's. Returns 0 or SPROF_ENOMEM. */
 int report_html_add_functions(struct html_part *part);
 
 /* Writes how many rows of each kind there are, and notes where those of each recording begin. */

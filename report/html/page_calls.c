@@ -44,7 +44,7 @@ static int put_run_figures(struct html_page *page, const struct html_part *part)
     return result;
 }
 
-/* Total times of calls, which their paths tell only where all of them were measured. */
+/* Total times of calls. Their paths have them only where all of the calls were measured. */
 int report_html_calls(struct html_page *page)
 {
     struct json *json = &page->json;

@@ -6,7 +6,7 @@ enum { FLAG_STARTUP = 1, FLAG_INLINED = 2, FLAG_UNNAMED = 4 };
 
 /* == What there is == */
 
-/* A function that only the page knows, in the module of such. */
+/* A function that exists only in the page, in the module of such. */
 static uint32_t add_pseudo(struct report_dataset *dataset, const char *name)
 {
     uint32_t module = 1;

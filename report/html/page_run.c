@@ -192,7 +192,7 @@ static int put_events(struct html_page *page, struct html_part *part)
     report_json_open_array(json, "events");
     for (size_t i = 0; i < dataset->events.count; i++) {
         const struct store_event *event = &dataset->events.items[i];
-        /* The dataset knows of its own event whether rows without samples make it weighted. */
+        /* dataset->weighted includes rows without samples, but is about its own event only. */
         const bool own = event->id == dataset->event.id;
         report_json_open_object(json, NULL);
         const bool varying = event->varying || (own && dataset->weighted);

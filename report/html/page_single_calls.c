@@ -7,7 +7,7 @@
 enum {
     CALLS_MOST = 20000,          /* in a page; it holds the longest */
     LOOKED_AT_MOST = 4000000,    /* of a log: more take too long to read */
-    LENGTHS_PER_OCTAVE_BITS = 3, /* lengths are told apart so finely when the longest are chosen */
+    LENGTHS_PER_OCTAVE_BITS = 3, /* how finely lengths are divided when the longest are chosen */
     LENGTHS = 64 << LENGTHS_PER_OCTAVE_BITS,
 };
 

@@ -7,8 +7,8 @@ int sigprof_most_hz(enum sampler_clock clock, bool fine)
     return clock == SAMPLER_CLOCK_WALL ? SAMPLER_WALL_HZ_MAX : fine ? 10000 : 1000000;
 }
 
-/* A timer fires in the first tick that finds it expired. One whose period is near the tick asks for
- * less than it, see agent_timer_set. */
+/* A timer fires in the first tick that finds it expired. One whose period is near the tick is set
+ * to less than it, see agent_timer_set. */
 uint64_t sigprof_due_ns(const struct sigprof_source *source)
 {
     const uint64_t period_ns = source->period_ns, tick_ns = source->tick_ns;
@@ -37,8 +37,8 @@ static void control_all(struct sigprof_source *source)
             sigprof_control_process(source, source->processes.items[i]);
 }
 
-/* A handler that has begun when the pause does may still write its sample: by its time, the reader
- * knows that it is of the pause. */
+/* A handler that has begun when the pause does may still write its sample: its time shows the
+ * reader that it is of the pause. */
 int sigprof_set_paused(struct source *base, bool paused, struct sprof_error *error)
 {
     struct sigprof_source *source = (struct sigprof_source *)base;

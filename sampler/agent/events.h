@@ -1,4 +1,4 @@
-/* Records that nobody wrote into a ring: what the recorder itself learnt of a process. */
+/* Records that are in no ring: what the recorder itself found out about a process. */
 #ifndef SPROF_SAMPLER_AGENT_EVENTS_H
 #define SPROF_SAMPLER_AGENT_EVENTS_H
 

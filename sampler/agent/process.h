@@ -1,5 +1,5 @@
 /* A process that an agent called from: its memory, what was read of it, and what is known of its
- * mappings. Everything in that memory may have been written by somebody hostile. */
+ * mappings. Everything in that memory is untrusted. */
 #ifndef SPROF_SAMPLER_AGENT_PROCESS_H
 #define SPROF_SAMPLER_AGENT_PROCESS_H
 
@@ -14,15 +14,15 @@
 /* A thread's ring, as far as it was looked at. */
 struct sigprof_ring {
     uint64_t tail, head; /* read up to; written up to when looked last */
-    uint64_t published;  /* the tail the agent knows */
+    uint64_t published;  /* the tail that was given to the agent */
     uint64_t last_ns;    /* time of its last record */
     pid_t tid;           /* of the thread that has it now; 0: none */
-    pid_t gone_tid;      /* … which ended without a word, as was told; 0: it did not */
+    pid_t gone_tid;      /* … which ended without a word, as was reported; 0: it did not */
     uint64_t missing_ns; /* since then it is not among the process's threads; 0: it is */
     bool queued;         /* it stands among those with records */
 };
 
-/* A thread that works and that the agent does not know: somebody called clone past it. */
+/* A thread that works without the agent: clone was called past it. */
 struct sigprof_stranger {
     pid_t tid;
     uint64_t seen_ns;
@@ -43,16 +43,16 @@ struct sigprof_process {
     bool left;            /* … and all that its end means was said */
     bool unmaps;          /* it unmapped code before: its mappings need looking after */
     uint64_t maps_changes, looked_ns;
-    struct sprof_map mappings; /* hash of an executable mapping → 1: it was told */
+    struct sprof_map mappings; /* hash of an executable mapping → 1: it was reported */
     struct sprof_map tids;     /* threads that records spoke of → 1 */
     SPROF_VEC(struct sigprof_stranger) strangers;
     uint64_t named_ns, scanned_ns,
-        scan_again_ns;   /* threads: told the names; looked for strangers */
+        scan_again_ns;   /* threads: reported the names; looked for strangers */
     size_t thread_count; /* there were at the last scan */
     struct sigprof_ring *rings;
     size_t ring_count;
     uint64_t lost, blocked_ns, left_out[AGENT_LEFT_OUT_REASONS],
-        refused[AGENT_REFUSALS]; /* told so far … */
+        refused[AGENT_REFUSALS]; /* reported so far … */
     uint64_t lost_until_ns;      /* … up to this time */
     uint32_t standing;
 };
@@ -88,8 +88,7 @@ uint64_t sigprof_process_clock_ns(pid_t pid);
 /* CPU time of the agent's own thread, and of those before execve, as the agent says. */
 uint64_t sigprof_process_helper_ns(const struct sigprof_process *process);
 
-/* The number the recorder knows a thread by; in another namespace only the main thread's is known.
- */
+/* A thread's number for the recorder; in another namespace only the main thread's is known. */
 pid_t sigprof_process_tid(const struct sigprof_process *process, pid_t said);
 
 /* Bytes of rings that were ever taken. */

@@ -95,8 +95,8 @@ struct source_next sigprof_next_time(struct source *base)
                            : (struct source_next){SOURCE_NOTHING_BEFORE, source->horizon_ns};
 }
 
-/* No machine starts so many threads: who speaks of more makes them up, to fill the recorder's
- * memory. */
+/* No machine starts so many threads: a target that reports more makes them up, to fill the
+ * recorder's memory. */
 static bool is_thread(struct sigprof_process *process, const struct model_record *record)
 {
     enum { THREADS_A_SECOND = 20000 };

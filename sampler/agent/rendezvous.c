@@ -30,7 +30,7 @@ enum {
 
 /* == What killed recorders have left == */
 
-/* The place of one that is gone: of this user, with the socket in it, and nobody holds the lock
+/* The place of one that is gone: of this user, with the socket in it, and without the lock
  * that ends with its recorder. One that was just made may not be locked yet. */
 static bool is_left_behind(int directory)
 {

@@ -9,7 +9,7 @@
 #include <stdbool.h>
 #include <sys/types.h>
 
-/* Who is connected and has said nothing so far. */
+/* A client that is connected and has said nothing so far. */
 struct sigprof_silent {
     int fd;
     uint64_t since_ns;
@@ -22,7 +22,7 @@ struct sigprof_rendezvous {
     int directory_fd;       /* … locked as long as the recorder lives */
     int listener;           /* becomes readable when an agent calls */
     int owner_fd;           /* a page that agents can only read … */
-    pthread_mutex_t *owner; /* … with a robust mutex: held as long as anybody records */
+    pthread_mutex_t *owner; /* … with a robust mutex: held as long as a recording runs */
     struct sigprof_silent silent[SIGPROF_SILENT_MAX]; /* by time */
     size_t silent_count;
 };
@@ -30,8 +30,8 @@ struct sigprof_rendezvous {
 #define SIGPROF_RENDEZVOUS_NONE                                                                    \
     ((struct sigprof_rendezvous){.directory_fd = -1, .listener = -1, .owner_fd = -1})
 
-/* An agent that calls. `pid` and `uid` are the kernel's word for who it is, in the namespaces of
- * the recorder. */
+/* An agent that calls. `pid` and `uid` are its identity as the kernel reports it, in the namespaces
+ * of the recorder. */
 struct sigprof_caller {
     int fd;
     pid_t pid;
@@ -47,8 +47,8 @@ int sigprof_rendezvous_open(struct sigprof_rendezvous *rendezvous, struct sprof_
  * socket and its directory. */
 void sigprof_rendezvous_close(struct sigprof_rendezvous *rendezvous);
 
-/* Takes one caller that has said who it is, and waits for those that have just connected for a
- * moment. Who says nothing is kept until the agent would give up (on a busy machine it may not get
+/* Takes one caller that has identified itself, and waits for those that have just connected for a
+ * moment. A silent one is kept until the agent would give up (on a busy machine it may not get
  * a CPU between its two system calls): as long as silent_count is not 0, the next call may find
  * one. False: none. The caller closes caller->fd. */
 bool sigprof_rendezvous_accept(struct sigprof_rendezvous *rendezvous,

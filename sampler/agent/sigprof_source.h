@@ -82,8 +82,8 @@ int sigprof_set_capture(struct source *source, enum sampler_capture capture,
                         struct sprof_error *error);
 int sigprof_set_slice(struct source *source, size_t stack_bytes, struct sprof_error *error);
 
-/* maps.c: what a process has mapped by now and was not told, as records of `time_ns`. Returns 0 or
- * SPROF_ENOMEM. */
+/* maps.c: what a process has mapped by now and was not reported, as records of `time_ns`. Returns 0
+ * or SPROF_ENOMEM. */
 int sigprof_maps_tell(struct sigprof_source *source, struct sigprof_process *process,
                       uint64_t time_ns, uint64_t now_ns);
 int sigprof_maps_look(struct sigprof_source *source, struct sigprof_process *process,

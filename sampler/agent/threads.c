@@ -1,5 +1,5 @@
 /* Looks at the threads of processes from outside: what they are called, which of them the agent
- * does not know, and which have ended without its knowledge. */
+ * does not sample, and which have ended without its notice. */
 #include "sampler/agent/sigprof_source.h"
 
 #include <errno.h>
@@ -41,7 +41,7 @@ static int tell_name(struct sigprof_source *source, struct sigprof_process *proc
 
 /* == Requests to the agent == */
 
-/* False: it has not done what it was asked for before. */
+/* False: all earlier requests are still open. */
 static bool request(struct sigprof_process *process, uint32_t what)
 {
     struct agent_control *control = &process->shared->control;
@@ -55,7 +55,7 @@ static bool request(struct sigprof_process *process, uint32_t what)
     return false;
 }
 
-/* == Threads that the agent does not know == */
+/* == Threads unknown to the agent == */
 
 static struct sigprof_stranger *stranger_of(struct sigprof_process *process, pid_t tid)
 {
@@ -105,7 +105,7 @@ static int look_at_stranger(struct sigprof_process *process, pid_t tid, uint64_t
     return 0;
 }
 
-/* Those that the agent was asked for and did not take in. */
+/* Those that the agent was to take in and did not. */
 size_t sigprof_count_strangers(struct sigprof_process *process)
 {
     size_t count = 0;
@@ -207,8 +207,7 @@ static int scan(struct sigprof_source *source, struct sigprof_process *process, 
     return result;
 }
 
-/* Where there are other threads than those the agent knows, they are looked at soon; where those do
- * nothing, less and less often. */
+/* Soon looks at threads unknown to the agent; where those do nothing, less and less often. */
 static int look_for_strangers(struct sigprof_source *source, struct sigprof_process *process,
                               uint64_t now_ns)
 {

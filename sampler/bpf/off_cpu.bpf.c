@@ -61,7 +61,7 @@ struct off_cpu_counts counts;
 
 struct {
     __uint(type, BPF_MAP_TYPE_RINGBUF);
-    __uint(max_entries, PAGE_BYTES); /* sprof asks for more */
+    __uint(max_entries, PAGE_BYTES); /* sprof sets more */
 } records SEC(".maps");
 
 /* == Threads ================================================================================== */
@@ -504,8 +504,8 @@ static __always_inline int take_in(struct task_struct *task)
     return 0;
 }
 
-/* What does not fit goes into the next piece of the file, for which the program is asked again: the
- * wait has ended only when it is written. */
+/* What does not fit goes into the next piece of the file, for which the program is called again:
+ * the wait has ended only when it is written. */
 static __always_inline void end_wait(struct task_struct *task, struct thread *thread,
                                      struct seq_file *file)
 {

@@ -57,7 +57,7 @@ struct off_cpu_gap {
     __u32 is_last, unused;
 };
 
-/* What sprof asks for; it may change at any time. */
+/* Sprof's settings, which may change at any time. */
 struct off_cpu_settings {
     __u64 threshold_ns; /* see off_cpu_weight.h; 0: every wait is kept */
     __u64 since_ns;     /* nothing before counts */

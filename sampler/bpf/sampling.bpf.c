@@ -20,10 +20,10 @@ const volatile struct sampling_choice choice;
 
 /* == Members ================================================================================== */
 
-/* task_newtask(task, flags), in its creator, before it may run: the children of members are
- * members, and nobody else's are, whoever had their number before. A number stays a member's beyond
- * its thread's end, whose last work is giving back memory, until somebody gets it: what the kernel
- * says of an end comes late, when the number may be another thread's already. */
+/* task_newtask(task, flags), in its creator, before it may run: a new thread is a member exactly
+ * where its creator is one, whatever had its number before. A number stays a member's beyond its
+ * thread's end, whose last work is giving back memory, until it is given out again: the kernel
+ * reports an end late, when the number may be another thread's already. */
 SEC("raw_tp/task_newtask")
 int take_new_thread(struct bpf_raw_tracepoint_args *ctx)
 {
@@ -223,7 +223,7 @@ static __always_inline void hand_over_place(void *ctx, struct task_struct *task,
 struct {
     __uint(type, BPF_MAP_TYPE_ARRAY);
     __uint(map_flags, BPF_F_MMAPABLE);
-    __uint(max_entries, 1); /* sprof asks for one a CPU */
+    __uint(max_entries, 1); /* sprof sets one a CPU */
     __type(key, __u32);
     __type(value, struct sampling_clock);
 } clocks SEC(".maps");
@@ -244,7 +244,7 @@ struct {
     __type(value, struct sampling_thread);
 } threads SEC(".maps");
 
-/* Works out what the tick at hand weighs, whoever it met, and keeps the weight of a member's. */
+/* Works out what the tick at hand weighs, on any thread, and keeps the weight of a member's. */
 static __always_inline void take_tick(void *ctx, bool kept)
 {
     const __u32 cpu = bpf_get_smp_processor_id(), slot = current_tid() % SAMPLING_THREADS;

@@ -107,7 +107,7 @@ struct sampling_clock {
 /* What is known of a thread that has been met by ticks, at its tid modulo so many. */
 enum { SAMPLING_THREADS = 4096 };
 struct sampling_thread {
-    __u64 thread, sleeps, pauses; /* whom, how often it had slept by then, pauses by then */
+    __u64 thread, sleeps, pauses; /* which, how often it had slept by then, pauses by then */
     __u64 begun_ns;               /* its CPU time at the first tick since it slept */
     __u64 weighed_ns;             /* its CPU time up to which ticks have been weighed */
 };

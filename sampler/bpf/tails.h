@@ -8,7 +8,7 @@
 
 enum {
     PAGE_BYTES = 4096,
-    OVERLAP_BYTES = 2048, /* how much shorter a slice may arrive than it was asked for */
+    OVERLAP_BYTES = 2048, /* how much shorter a slice may arrive than it was requested */
     GAP_PAGES = 16,       /* copied above a page that is not there */
     OTHER_PAGES = 5,      /* copied of another stack */
     HOPS = 32,            /* frames that may keep the frame pointer before the one that switched */
@@ -35,7 +35,7 @@ struct {
 
 struct {
     __uint(type, BPF_MAP_TYPE_RINGBUF);
-    __uint(max_entries, PAGE_BYTES); /* sprof asks for more where tails are captured */
+    __uint(max_entries, PAGE_BYTES); /* sprof sets more where tails are captured */
 } tails SEC(".maps");
 
 struct sampling_counts counts;
@@ -182,7 +182,7 @@ static long take_mapping(struct task_struct *task, struct vm_area_struct *mappin
 /* Finds out where a stack ends that no walk has been through: the first stack of a process where
  * execve began it; a thread's at its thread control block, which libc puts at its top and the
  * thread pointer leads to; another one at the end of its mapping, or at the block where it lies in
- * the same mapping. Returns false where the mapping cannot be asked for just now; the end is where
+ * the same mapping. Returns false where the mapping cannot be found just now; the end is where
  * memory is then. */
 static __always_inline bool find_end(struct task_struct *task, __u64 sp, __u64 stack_bytes,
                                      struct sampling_stack *stack)

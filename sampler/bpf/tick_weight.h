@@ -1,5 +1,5 @@
-/* What a tick of a clock event on a whole CPU weighs. The BPF program asks for each tick that comes
- * to it; unit tests ask, too. */
+/* What a tick of a clock event on a whole CPU weighs. The BPF program calls this for each tick that
+ * comes to it; unit tests call it, too. */
 #ifndef SPROF_SAMPLER_BPF_TICK_WEIGHT_H
 #define SPROF_SAMPLER_BPF_TICK_WEIGHT_H
 
@@ -21,7 +21,7 @@ struct sampling_due {
     bool same;       /* the thread it met was met by the tick before, and was not switched since */
 };
 
-/* The thread that a tick met, as the scheduler knows it. */
+/* The thread that a tick met, in the scheduler's data. */
 struct sampling_met {
     __u64 thread;     /* its struct and its time of birth: new ones get the structs of old ones, and
                          one that executes a program takes over its leader's birth and number */
@@ -33,7 +33,7 @@ struct sampling_met {
 
 /* From the change of the period on, the timer fires on a new grid. Of the old one, the part of a
  * period between its last point and the change belongs to the first point of the new one; where
- * that is not this tick, to nobody who was seen. */
+ * that is not this tick, to no thread that was seen. */
 static inline __u64 sampling_rest_of_old_grid(const struct sampling_clock *clock,
                                               const struct sampling_due *tick)
 {
@@ -45,9 +45,9 @@ static inline __u64 sampling_rest_of_old_grid(const struct sampling_clock *clock
     return (first_ns - clock->grid_ns) % clock->period_ns;
 }
 
-/* How much of a late tick is CPU time of the thread that it met: what the host took is none, where
- * the scheduler knows of it, and it shows in the next charge only. The late ticks before this one
- * tell how much it is on average. */
+/* How much of a late tick is CPU time of the thread that it met: what the host took is not, where
+ * the scheduler notices that, and it shows in the next charge only. The late ticks before this one
+ * give the average. */
 static inline __u64 sampling_counted(struct sampling_clock *clock, __u64 late_ns)
 {
     __u64 counted_ns = late_ns;
@@ -87,7 +87,7 @@ static inline __u64 sampling_weigh_tick(struct sampling_clock *clock,
     return weight_ns + sampling_counted(clock, late_ns);
 }
 
-/* Notes whom a tick met; returns whether that thread has had the CPU since the tick before.
+/* Notes the thread that a tick met; returns whether it has had the CPU since the tick before.
  *
  * The scheduler charges a thread a few hundred times a second, and whenever it leaves the CPU, by a
  * clock of its own, which may stand still while the host has the CPU. No charge lies in the future,
@@ -121,10 +121,11 @@ static inline bool sampling_meet(struct sampling_clock *clock, const struct samp
 
 /* The weight of a tick that met a thread of the target: `weight_ns`, which is right on average,
  * whatever the thread does; or where it has not slept for some periods, the CPU time it has used
- * since the last tick that met it, whoever was on the CPU meanwhile. (Were that done from the first
- * tick on, what a thread used before it would be missing; where it slept, its ticks come at random
- * times of what it does, and weights that vary are worse estimates of where the time went.) After a
- * time without ticks, a later one corrects how much of it was the thread's, and not the host's. */
+ * since the last tick that met it, whatever was on the CPU meanwhile. (Were that done from the
+ * first tick on, what a thread used before it would be missing; where it slept, its ticks come at
+ * random times of what it does, and weights that vary are worse estimates of where the time went.)
+ * After a time without ticks, a later one corrects how much of it the thread and not the host had.
+ */
 static inline __u64 sampling_weigh_thread(struct sampling_thread *known,
                                           const struct sampling_clock *clock,
                                           const struct sampling_met *met,

@@ -3,7 +3,7 @@
  *
  * A thread that does not run has its registers on its kernel stack, and nothing of its own stack
  * changes. What it waited since the look before is what passed less what it ran, which the
- * scheduler knows exactly: so a thread that sprof itself has just driven from its CPU weighs next
+ * scheduler counts exactly: so a thread that sprof itself has just driven from its CPU weighs next
  * to nothing. Kernel structs are declared with the members used here (CO-RE). */
 #include <linux/bpf.h>
 
@@ -55,8 +55,8 @@ struct waiting_seen seen;
 
 /* == Processes ================================================================================ */
 
-/* task_newtask(task, flags), in its creator, before it may run: processes that targets start are
- * targets, and no others are, whoever had their number before. */
+/* task_newtask(task, flags), in its creator, before it may run: a new process is a target exactly
+ * where its creator is one, whatever had its number before. */
 SEC("raw_tp/task_newtask")
 int take_new_process(struct bpf_raw_tracepoint_args *ctx)
 {
@@ -149,7 +149,7 @@ static __always_inline bool describe(struct task_struct *task, struct room *room
     return !task->on_cpu && task->nvcsw + task->nivcsw == switches;
 }
 
-/* What does not fit goes into the next piece of the file, for which the program is asked again. */
+/* What does not fit goes into the next piece of the file, for which the program is called again. */
 static __always_inline bool write_out(struct seq_file *file, struct room *room)
 {
     __u32 chain = room->record.chain_bytes, stack = room->record.stack_bytes;

@@ -26,7 +26,7 @@ struct waiting_record {
     __u64 registers[WAITING_REGISTERS]; /* of user mode, in the order of perf_regs.h */
 };
 
-/* What sprof asks for before each look. */
+/* Sprof's settings for each look. */
 struct waiting_look {
     __u64
         before_ns;  /* when the look before it began: threads that were not seen then began since */
@@ -38,7 +38,7 @@ struct waiting_look {
     __u32 stack_bytes; /* at most, of the user's stack; 0: none */
 };
 
-/* What came of it: of how many waiting threads a look has told or might have; where it only notes,
+/* Result of a look: how many waiting threads it has reported or might have; where it only notes,
  * of all threads. */
 struct waiting_seen {
     __u64 waiting;

@@ -163,7 +163,7 @@ static int add_to_filter(struct perf_source *source, pid_t pid, pid_t tid)
     return sprof_map_put(&source->tids_taken_in, (uint64_t)tid, 0) ? -ENOMEM : 0;
 }
 
-/* One look at the threads of a process; takes in those nobody knows. Returns how many, or a
+/* One look at the threads of a process; takes in the unknown ones. Returns how many, or a
  * negative errno. */
 static int scan_process(struct perf_source *source, pid_t pid, const struct intake *intake)
 {
@@ -330,14 +330,14 @@ int perf_attach_again(struct perf_source *source, const struct perf_config *conf
     return 0;
 }
 
-/* Events of both generations tell of births and deaths while both run. */
+/* Events of both generations report births and deaths while both run. */
 static bool is_told_twice(struct perf_source *source, const struct model_record *record)
 {
     const uint64_t now = record->type == MODEL_RECORD_FORK ? 1 : 2;
     const uint64_t *before = sprof_map_get(&source->told, (uint64_t)record->tid);
     if (before && *before == now)
         return true;
-    sprof_map_put(&source->told, (uint64_t)record->tid, now); /* without memory it is told twice */
+    sprof_map_put(&source->told, (uint64_t)record->tid, now); /* without memory it comes twice */
     return false;
 }
 
@@ -365,8 +365,8 @@ int perf_attach_filter(struct perf_source *source, struct sprof_error *error)
     return result ? perf_explain(0, true, -result, error) : 0;
 }
 
-/* Who forks while the records of forks are looked through is a member already, and so are its
- * children; who did so before has left a record by then. */
+/* A thread that forks while the records of forks are looked through is a member already, and so are
+ * its children; one that did so before has left a record by then. */
 int perf_attach_filter_later(struct perf_source *source)
 {
     const struct intake intake = {&source->tids_taken_in, add_to_filter, add_member};

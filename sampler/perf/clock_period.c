@@ -30,7 +30,7 @@ void perf_clock_change(struct perf_clock *clock, uint64_t before_ns, uint64_t af
     clock->delivered = false;
 }
 
-/* The timer may have fired, for somebody else, between the anchor and the change. */
+/* The timer may have fired, for another thread, between the anchor and the change. */
 static void pass_change(struct perf_clock *clock, const struct perf_clock_change *change)
 {
     const uint64_t ran_ns =

@@ -1,6 +1,6 @@
 /* Periods of a clock event that change while it runs, and the weights that follow from them.
  *
- * The timer of a clock event on a whole CPU fires every period, whoever runs; a sample stands for
+ * The timer of a clock event on a whole CPU fires every period, whatever runs; a sample stands for
  * the time since the timer fired before. PERF_EVENT_IOC_PERIOD takes effect at once and starts the
  * period anew, but the kernel goes on writing the old period into the samples
  * (kernel/events/core.c: perf_swevent_start_hrtimer, swevent_hrtimer, last_period): the weight must
@@ -39,7 +39,7 @@ void perf_clock_start(struct perf_clock *clock, uint64_t now_ns, uint64_t period
 bool perf_clock_has_room(const struct perf_clock *clock);
 
 /* A call between these times changed the period; 0 pauses the event, and what it had not fired for
- * is weighed by nobody. */
+ * is in no weight. */
 void perf_clock_change(struct perf_clock *clock, uint64_t before_ns, uint64_t after_ns,
                        uint64_t period_ns);
 

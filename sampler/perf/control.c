@@ -49,7 +49,7 @@ static void close_all(struct sprof_id_list *fds)
     sprof_vec_release(fds);
 }
 
-/* Opens what `config` asks for on each CPU, disabled, beside the events that run. */
+/* Opens the events of `config` on each CPU, disabled, beside the events that run. */
 static int open_others(struct perf_source *source, int layout, struct sprof_id_list *fds)
 {
     int result = 0;
@@ -93,8 +93,7 @@ static int replace_cpu_events(struct perf_source *source, const struct perf_conf
     return 0;
 }
 
-/* Replaces the events by those that `config` asks for. What the old ones wrote stays in the rings.
- */
+/* Replaces the events by those of `config`. What the old ones wrote stays in the rings. */
 static int replace_events(struct perf_source *source, const struct perf_config *config,
                           struct sprof_error *error)
 {

@@ -15,7 +15,7 @@ static int open_own(pid_t tid, bool on_exec, bool has_output)
     return perf_open(&attr, tid, -1, -1);
 }
 
-/* The kernel lets nobody map the ring of an inherited event that is not bound to a CPU, but such an
+/* The kernel does not map the ring of an inherited event that is not bound to a CPU, but such an
  * event may write into the ring of another one of the same thread. Threads that end at the very
  * same moment on two CPUs may disturb each other there: the reader checks what it reads, and
  * nothing but these records is in it. */

@@ -12,7 +12,7 @@
 struct perf_counter {
     pid_t pid, tid;
     int own_fd;    /* its own CPU time; -1: none */
-    int family_fd; /* the same and that of all threads it started since; -1: own_fd tells all */
+    int family_fd; /* the same and that of all threads it started since; -1: own_fd counts all */
     bool has_ring; /* the ring of own_fd holds the READ records of threads that ended */
 };
 
@@ -24,7 +24,7 @@ struct perf_counters {
 
 /* Opens the counters of a thread, disabled (or, with on_exec, until its execve). With `follow`,
  * what it starts is counted, too, and *ring becomes a ring of their READ records where there was
- * room for one (else ring->mapping is NULL). The ring is the caller's, who closes it. Returns 0 or
+ * room for one (else ring->mapping is NULL). The caller closes the ring. Returns 0 or
  * a negative errno. */
 int perf_counters_add(struct perf_counters *counters, pid_t pid, pid_t tid, bool follow,
                       bool on_exec, size_t ring_bytes, struct sampler_ring *ring);

@@ -9,7 +9,7 @@
 #include <unistd.h>
 
 /* Waits until one of the rings has something new. A CPU that went offline has its ring always
- * ready: then nobody listens to it. Returns false where the thread is to end. */
+ * ready: then it is no longer polled. Returns false where the thread is to end. */
 static bool wait_for_rings(struct pollfd *polls, size_t count)
 {
     while (poll(polls, count, -1) < 0)
@@ -33,7 +33,7 @@ static void *copy_early(void *context)
     return NULL;
 }
 
-/* Whoever holds the lock runs as urgently as the thread that waits for it. */
+/* The holder of the lock runs as urgently as the thread that waits for it. */
 static int make_lock(pthread_mutex_t *lock)
 {
     pthread_mutexattr_t attributes;
@@ -108,5 +108,5 @@ void perf_early_copies_end(struct perf_source *source)
     pthread_join(early->thread, NULL);
     pthread_mutex_destroy(&early->lock);
     drop(early);
-    source->active = true; /* what has woken the thread wakes nobody else */
+    source->active = true; /* what has woken the thread wakes nothing else */
 }

@@ -25,8 +25,8 @@ struct perf_early_copies {
 #define PERF_EARLY_COPIES_NONE ((struct perf_early_copies){.end_fd = -1})
 
 /* Begins to copy, where samples carry stacks; where no thread can be had, records are copied when
- * the recorder looks at the rings, as ever. Nobody else may poll the rings until the end: the
- * kernel says once that one is ready. */
+ * the recorder looks at the rings, as ever. Nothing else may poll the rings until the end: the
+ * kernel reports only once that one is ready. */
 void perf_early_copies_begin(struct perf_source *source);
 
 /* Waits for the thread's end, in any case. The lock must not be held. */

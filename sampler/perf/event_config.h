@@ -1,4 +1,4 @@
-/* What the options ask for, made into the attributes of events. */
+/* Makes the attributes of events from the options. */
 #ifndef SPROF_SAMPLER_PERF_EVENT_CONFIG_H
 #define SPROF_SAMPLER_PERF_EVENT_CONFIG_H
 
@@ -62,7 +62,7 @@ bool perf_config_has_tracepoint(const struct perf_config *config);
 uint64_t perf_config_samples_per_second(const struct perf_config *config);
 
 /* The ring size (a power of two) that holds what one CPU may write in a tenth of a second, and at
- * any rate as many samples as perf_config_fit_stack wants, within `limit` bytes but not below
+ * any rate as many samples as perf_config_fit_stack needs, within `limit` bytes but not below
  * perf_config_ring_least. */
 size_t perf_config_ring_bytes(const struct perf_config *config, size_t limit);
 size_t perf_config_ring_least(const struct perf_config *config);

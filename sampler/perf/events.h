@@ -9,7 +9,7 @@
 
 /* What stands at the end of every record that is not a sample, and (in another order, see decode.c)
  * at the start of every sample. All events write the same, so that any ring can be read without
- * knowing which event wrote. */
+ * distinguishing the events. */
 #define PERF_SAMPLE_COMMON                                                                         \
     (PERF_SAMPLE_IDENTIFIER | PERF_SAMPLE_TID | PERF_SAMPLE_TIME | PERF_SAMPLE_CPU)
 
@@ -17,11 +17,10 @@
  * the event writes into the ring of that event from its first moment on. */
 int perf_open(struct perf_event_attr *attr, pid_t pid, int cpu, int output_fd);
 
-/* The same; flags of newer kernels are dropped from *attr, one by one, while the kernel does not
- * know them. */
+/* The same; drops flags of newer kernels from *attr, one by one, while the kernel refuses them. */
 int perf_open_dropping(struct perf_event_attr *attr, pid_t pid, int cpu, int output_fd);
 
-/* The kernel's identifier of the event, as samples carry it; 0 when it cannot be asked. */
+/* The kernel's identifier of the event, as samples carry it; 0 when it cannot be read. */
 uint64_t perf_event_id(int fd);
 
 /* The value of a counting event, 0 when it cannot be read. */
@@ -35,7 +34,7 @@ bool perf_event_lost(int fd, uint64_t *lost);
  * from it. Returns 0 or a negative errno. */
 int perf_event_set_period(int fd, uint64_t period);
 
-/* Opens and closes an event on the calling thread. The first one on a task that anybody opens waits
+/* Opens and closes an event on the calling thread. The first event that is opened on any task waits
  * for all CPUs, some 15 ms (m): a launched command does that while it has nothing else to do, so
  * that the recorder need not. */
 void perf_warm_up(void);

@@ -82,7 +82,7 @@ static void close_spare(struct sampling_bpf *programs)
     }
 }
 
-/* Whether a kernel that refused the programs may take those that ask for less of it. (A signal has
+/* Whether a kernel that refused the programs may take those that need less of it. (A signal has
  * broken off the verification: -EAGAIN.) */
 static bool may_take_less(int result)
 {

@@ -22,7 +22,7 @@ struct perf_filter_bpf {
     size_t clock_count;
     bool captures;                          /* stacks beyond their slices, too */
     size_t ring_bytes;                      /* of the ring they go to */
-    bool refuses_captures, refuses_weights; /* the kernel does, of what was asked for */
+    bool refuses_captures, refuses_weights; /* the kernel does, of what was wanted */
 };
 
 #define PERF_FILTER_BPF_NONE ((struct perf_filter_bpf){0})
@@ -53,7 +53,7 @@ bool perf_filter_bpf_has(const struct perf_filter_bpf *filter, pid_t tid);
 int perf_filter_bpf_attach(const struct perf_filter_bpf *filter, int event_fd);
 
 /* The weight of a kept sample of a CPU. *position is the caller's, 0 at first, one for each CPU;
- * samples of a CPU are asked for in their order. Returns false where the program did not see it, or
+ * samples of a CPU are passed in their order. Returns false where the program did not see it, or
  * where its weight was overwritten since. */
 bool perf_filter_bpf_weigh(const struct perf_filter_bpf *filter, size_t cpu, uint64_t time_ns,
                            uint64_t *position, uint64_t *weight_ns);

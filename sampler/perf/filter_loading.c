@@ -6,7 +6,7 @@
 #include <sys/eventfd.h>
 #include <unistd.h>
 
-/* The kernel's verifier stops at a signal that is to be handled. Nobody sends this one for other
+/* The kernel's verifier stops at a signal that is to be handled. This one is not sent for other
  * reasons, and by default it does nothing. */
 enum { BREAK_OFF_SIGNAL = SIGURG };
 

@@ -41,8 +41,8 @@ void perf_filter_loading_await_first(struct perf_filter_loading *loading);
 /* Whether it has come to its end, well or not. */
 bool perf_filter_loading_ended(const struct perf_filter_loading *loading);
 
-/* Nobody needs the programs any more: has the kernel break off their verification, and returns at
- * once. What is left is ended by perf_filter_loading_cancel. */
+/* Call it when the programs are no longer needed: has the kernel break off their verification, and
+ * returns at once. perf_filter_loading_cancel ends the rest. */
 void perf_filter_loading_give_up(struct perf_filter_loading *loading);
 
 /* Waits for it, and hands the programs over: the caller closes them. Where other tails are wanted

@@ -1,7 +1,7 @@
-/* Tells samples that were lost from mappings, forks and names that were.
+/* Separates lost samples from lost mappings, forks and names.
  *
- * A LOST record counts all that its ring had no room for. Since Linux 6.0 each event knows how much
- * of its own that was; of the event that samples a CPU, that is samples alone. */
+ * A LOST record counts all that its ring had no room for. Since Linux 6.0 each event counts how
+ * much of its own that was; of the event that samples a CPU, that is samples alone. */
 #include "sampler/perf/perf_source.h"
 
 /* Samples of the event at an index that were lost, in no record so far. */

@@ -1,4 +1,4 @@
-/* Who is being sampled: the processes and threads given, and what they fork. */
+/* What is being sampled: the processes and threads given, and what they fork. */
 #ifndef SPROF_SAMPLER_PERF_MEMBERS_H
 #define SPROF_SAMPLER_PERF_MEMBERS_H
 
@@ -11,9 +11,9 @@ enum perf_trust {
     PERF_TRUST_ALL,     /* per-task events */
 };
 
-/* Zero is valid: nobody. */
+/* Zero is valid: no members. */
 struct perf_members {
-    struct sprof_map processes; /* pid → 1, or 0 when the number was given to somebody else */
+    struct sprof_map processes; /* pid → 1, or 0 when another process got the number */
     struct sprof_map threads;   /* tid → pid, or 0 once it ended */
     enum perf_trust trust;
     pid_t command;            /* the launched command, which counts from its execve on; 0: none */

@@ -16,7 +16,7 @@ static struct perf_source *perf_of(struct source *source)
 
 /* == Opening == */
 
-/* The timer of a clock event runs at one period, whatever asked for it, until we change it. */
+/* The timer of a clock event runs at one period, whatever was requested, until we change it. */
 static int perf_events(const struct source *opened, struct sampler_event_list *list)
 {
     const struct perf_source *source = (const struct perf_source *)opened;
@@ -207,7 +207,7 @@ static void perf_stop(struct source *opened)
     source->horizon_ns = UINT64_MAX;
 }
 
-/* == Asking == */
+/* == Queries == */
 
 static void perf_facts(const struct source *opened, struct sampler_facts *facts)
 {

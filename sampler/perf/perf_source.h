@@ -28,7 +28,7 @@ struct perf_generation {
 /* What an event on a CPU, and those before it there, have lost. */
 struct perf_loss {
     uint64_t of_closed; /* by events that are closed */
-    uint64_t told;      /* samples that were told of as lost */
+    uint64_t told;      /* samples that were reported as lost */
 };
 
 struct perf_source {
@@ -64,7 +64,7 @@ struct perf_source {
     SPROF_VEC(struct perf_generation) generations; /* of events of threads; none: never replaced */
     struct sprof_map event_generation; /* identifier of such an event → its index there */
     struct sprof_map
-        told;         /* since there are generations: tid → 1, its birth was told; 2: its death */
+        told; /* since there are generations: tid → 1, its birth is reported; 2: its death */
     int event_layout; /* of the newest */
     struct sprof_map tids_taken_in; /* tid of a thread taken in, or born with its parent's events
                                        → when */
@@ -168,7 +168,7 @@ static inline int perf_source_number_event(struct perf_source *source, int fd, s
  * configured. Returns a descriptor or a negative errno. */
 int perf_source_open_cpu_event(struct perf_source *source, size_t index, uint64_t period);
 
-/* Opens larger rings beside those there are, for sampling events that `config` asks for and that
+/* Opens larger rings beside those there are, for sampling events that `config` describes and that
  * are opened from then on; leaves things as they are where the budget or the kernel allows no more.
  */
 void perf_source_enlarge_rings(struct perf_source *source, const struct perf_config *config);
@@ -193,11 +193,11 @@ int perf_attach_filter(struct perf_source *source, struct sprof_error *error);
  * SPROF_ENOMEM. */
 int perf_attach_filter_later(struct perf_source *source);
 
-/* Replaces the events of threads by those that `config` asks for, on all threads of all targets;
- * both run until all are open. Returns 0 or a negative errno, and then the former ones go on. */
+/* Replaces the events of threads by those of `config`, on all threads of all targets; both run
+ * until all are open. Returns 0 or a negative errno, and then the former ones go on. */
 int perf_attach_again(struct perf_source *source, const struct perf_config *config, int layout);
 
-/* Whether a record counts, of an event of threads that was replaced, or replaced one. To be asked
+/* Whether a record counts, of an event of threads that was replaced, or replaced one. Call it
  * once for each, in the order of time. */
 bool perf_attach_counts(struct perf_source *source, const struct model_record *record,
                         uint64_t event_id);

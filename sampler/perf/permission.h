@@ -14,7 +14,7 @@ int perf_explain(pid_t target, bool is_thread, int errnum, struct sprof_error *e
 /* Explains that no ring, however small, could be mapped. */
 int perf_explain_rings(size_t ring_bytes, int errnum, struct sprof_error *error);
 
-/* Explains why the whole machine may not be sampled, and who may. */
+/* Explains why the whole machine may not be sampled, and which users may do it. */
 int perf_explain_all_cpus(struct sprof_error *error);
 
 /* One line why the kernel is not sampled. */

@@ -149,7 +149,7 @@ void perf_stack_tail_bpf_drop(struct perf_stack_tail_bpf *tails, uint64_t time_n
 
 /* == The whole == */
 
-/* A ring with anything in it counts as ready; edges tell only when the program wakes us. */
+/* A ring with anything in it counts as ready; edges come only when the program wakes us. */
 static int listen_to(struct perf_stack_tail_bpf *tails)
 {
     struct epoll_event edge = {.events = EPOLLIN | EPOLLET};

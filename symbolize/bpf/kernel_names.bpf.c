@@ -10,7 +10,7 @@ char LICENSE[] SEC("license") = "Dual MIT/GPL";
 /* KSYM_SYMBOL_LEN of the kernel, the longest there can be, is below 700. */
 char answer[1024];
 
-/* Returns the length of the answer with its final zero. (bpftool wants the name of a tracepoint.)
+/* Returns the length of the answer with its final zero. (bpftool needs the name of a tracepoint.)
  */
 SEC("raw_tp/sys_enter")
 int name_address(struct bpf_raw_tracepoint_args *ctx)

@@ -29,8 +29,8 @@
 probe_thunks:
         .cfi_startproc
 /* One rule for all thunks, by the offset of the instruction pointer in its thunk, as linkers write
- * rules for a PLT. The canonical frame address is S + 9, not S + 8: unwinders tell frames apart by
- * it, and the caller's frame has S + 8.
+ * rules for a PLT. The canonical frame address is S + 9, not S + 8: it distinguishes the frame from
+ * the caller's, which has S + 8.
  *
  * CFA = rsp + 9 + 8 ((o >= 27) - (o >= 20) + (o >= 29) - (o >= 36)) */
 #define BREG_RSP 0x77, 0
@@ -81,9 +81,9 @@ probe_points:
 /* Copies of the beginnings of functions, 64 bytes each, as plan/far_copy.c writes them. What
  * was moved there is where unwinders go first when it faults, and where it came from next: the return
  * address is the instruction's place in its function, plus one, for it is looked up as one that
- * follows a call. So the function's own rows hold, and its own handlers are asked. Such a frame has
- * nothing on the stack: its canonical frame address is the stack pointer. The kernel's frame of the
- * signal, which is there always, has libgcc tell the two apart.
+ * follows a call. So the function's own rows and handlers apply. Such a frame has nothing on the
+ * stack: its canonical frame address is the stack pointer. libgcc distinguishes the two frames by
+ * the kernel's frame of the signal, which is always there.
  *
  *      offset
  *      37  bytes that are on the stack behind the last place that stands as in the function …
