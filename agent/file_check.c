@@ -1,4 +1,4 @@
-/* Decides whether the agent can be preloaded into a program, from its ELF headers. */
+/* Checks by ELF headers whether a program can preload the sampling agent. */
 #include "agent/agent.h"
 #include "arch/arch.h"
 
@@ -24,13 +24,11 @@ static bool read_at(int fd, void *buffer, size_t size, uint64_t offset)
     return pread(fd, buffer, size, (off_t)offset) == (ssize_t)size;
 }
 
-/* Whether it runs with other rights: bits for other owners, or capabilities, an extended attribute.
- */
 static bool is_privileged(int fd)
 {
     struct stat status;
     char value[64];
-    if (syscall(SYS_fstat, fd, &status)) /* the function of that name is new in libc */
+    if (syscall(SYS_fstat, fd, &status)) /* older libcs lack fstat() */
         return false;
     const bool other_user = (status.st_mode & S_ISUID) && status.st_uid != geteuid();
     const bool other_group =
@@ -39,7 +37,7 @@ static bool is_privileged(int fd)
            (geteuid() != 0 && fgetxattr(fd, "security.capability", value, sizeof value) > 0);
 }
 
-/* The place in the file of an address of its image. */
+/* Converts an address to a file offset. */
 static uint64_t offset_of(const Elf64_Phdr *headers, size_t count, uint64_t address)
 {
     for (size_t i = 0; i < count; i++)
@@ -49,7 +47,6 @@ static uint64_t offset_of(const Elf64_Phdr *headers, size_t count, uint64_t addr
     return 0;
 }
 
-/* Go's tables are sections of their own, and stay in stripped files. */
 static bool has_go_tables(int fd, const Elf64_Ehdr *elf)
 {
     Elf64_Shdr names, section;
@@ -75,8 +72,7 @@ static bool holds(const char *bytes, size_t size, const char *word)
 const char *const agent_sanitizers[] = {"__asan_init", "__tsan_init", "__msan_init",
                                         "__hwasan_init", NULL};
 
-/* A sanitizer's interface is among the dynamic strings, whether its library is needed or linked in.
- * They are read in pieces that overlap by a name's length. */
+/* Also if linked statically. Pieces overlap by a name's length. */
 static bool names_sanitizer(int fd, const Elf64_Phdr *headers, size_t count,
                             const Elf64_Phdr *dynamic)
 {
@@ -104,7 +100,7 @@ static bool names_sanitizer(int fd, const Elf64_Phdr *headers, size_t count,
     return false;
 }
 
-/* Whether a segment lies behind the file's end: running it raises SIGBUS. */
+/* Running it would raise SIGBUS. */
 static bool is_cut_off(int fd, const Elf64_Phdr *headers, size_t count)
 {
     const off_t size = lseek(fd, 0, SEEK_END);
@@ -116,8 +112,8 @@ static bool is_cut_off(int fd, const Elf64_Phdr *headers, size_t count)
     return false;
 }
 
-/* Whether a file without an interpreter is a shared object that can be started, as loaders are. A
- * static program that can be moved is marked as a program. */
+/* A startable shared object without an interpreter. Static position-independent programs have
+ * DF_1_PIE. */
 static bool is_loader(int fd, const Elf64_Ehdr *elf, const Elf64_Phdr *dynamic)
 {
     Elf64_Dyn entry;
@@ -136,7 +132,7 @@ static enum agent_file check_elf(int fd)
     Elf64_Phdr headers[HEADERS_MAX];
     if (!read_at(fd, &elf, EI_NIDENT, 0))
         return AGENT_FILE_DAMAGED;
-    if (elf.e_ident[EI_CLASS] == ELFCLASS32) /* a shorter header */
+    if (elf.e_ident[EI_CLASS] == ELFCLASS32)
         return AGENT_FILE_CLASS;
     if (!read_at(fd, &elf, sizeof elf, 0))
         return AGENT_FILE_DAMAGED;
@@ -161,7 +157,6 @@ static enum agent_file check_elf(int fd)
     return names_sanitizer(fd, headers, count, dynamic) ? AGENT_FILE_SANITIZER : AGENT_FILE_GOOD;
 }
 
-/* The interpreter in a script's first line, which is changed; NULL: none. */
 static const char *interpreter_of(char *line, size_t size)
 {
     line[size] = '\0';
@@ -175,7 +170,7 @@ static enum agent_file check_nested(const char *path, unsigned depth)
 {
     char line[LINE_MAX_BYTES];
     struct stat status;
-    /* opening a pipe would wait for a writer, or wake one */
+    /* a pipe would wait for a writer */
     if (stat(path, &status) || !S_ISREG(status.st_mode))
         return AGENT_FILE_MISSING;
     const int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
@@ -189,7 +184,7 @@ static enum agent_file check_nested(const char *path, unsigned depth)
     else if (got > 2 && line[0] == '#' && line[1] == '!')
         next = interpreter_of(line, (size_t)got);
     else if (got >= 0)
-        next = "/bin/sh"; /* as execvp, for a file with an unknown beginning */
+        next = "/bin/sh"; /* like execvp */
     close(fd);
     return next && depth < INTERPRETERS_MAX ? check_nested(next, depth + 1) : result;
 }
@@ -202,8 +197,6 @@ enum agent_file agent_check_file(const char *path)
     return result;
 }
 
-/* The program of a loader's arguments takes the place of the loader in `found`, which may be NULL.
- */
 static enum agent_file check_loaded(enum agent_file kind, char *const *arguments, char *found)
 {
     const char *program = kind == AGENT_FILE_LOADER ? agent_loaded_program(arguments) : NULL;

@@ -1,11 +1,10 @@
-/* Finds the program among the arguments of a dynamic loader that is a command itself. */
+/* Finds the program in the arguments of a dynamic loader that runs as a command. */
 #include "agent/agent.h"
 
 #include <stdbool.h>
 #include <string.h>
 
-/* Options of the loaders of glibc and musl that take a value, which is the next argument unless
- * `=` joins it to the option. */
+/* Options of glibc and musl with a value: the next argument, or joined by `=`. */
 static const char *const with_value[] = {"--library-path",
                                          "--glibc-hwcaps-prepend",
                                          "--glibc-hwcaps-mask",
@@ -15,7 +14,7 @@ static const char *const with_value[] = {"--library-path",
                                          "--argv0",
                                          NULL};
 
-/* With these options the loader runs no program. */
+/* These run no program. */
 static const char *const without_program[] = {
     "--list", "--verify", "--list-tunables", "--list-diagnostics", "--help", "--version", NULL};
 

@@ -1,9 +1,7 @@
-/* Keeps the agent's signals away from handlers on a small alternate stack: the kernel ends a
- * program whose stack has no room for a signal's frame.
- *
- * The room is not known before the signal comes. So all handlers on alternate stacks block SIGPROF
- * while any thread has a small one. Their time is not sampled: a handler of the agent calls them
- * and notes it, so that it does not count for the interrupted code. */
+/* Keeps the sampling agent's signals off small alternate stacks, where a frame without room would
+ * end the program. That cannot be checked before. So while any thread has one, handlers on
+ * alternate stacks block SIGPROF. A wrapper notes them, so their time does not count for the
+ * interrupted code. */
 #include "agent/preload/preload.h"
 
 #include <sys/auxv.h>
@@ -11,11 +9,11 @@
 #include <unistd.h>
 
 enum {
-    SMALL_BYTES = 256 << 10, /* handlers that need more are sampled at their own risk */
-    OWN_BYTES = 4 << 10,     /* for the agent's handler below its frame, and a margin */
-    LEAST_FRAME = 2048,      /* where the kernel does not say the size of its frames */
+    SMALL_BYTES = 256 << 10, /* handlers that need more risk it */
+    OWN_BYTES = 4 << 10,
+    LEAST_FRAME = 2048,
     SIGNALS = 64,
-    NOTES = 256, /* threads by number; of two with one place, one may be forgotten */
+    NOTES = 256, /* by thread id; collisions lose one */
 };
 
 #ifndef AT_MINSIGSTKSZ
@@ -23,7 +21,7 @@ enum {
 #endif
 
 static _Atomic bool has_small, has_tiny;
-static struct agent_handler handlers[SIGNALS + 1]; /* the program's, by signal */
+static struct agent_handler handlers[SIGNALS + 1];
 static _Atomic pid_t noted[NOTES];
 
 bool agent_alternate_is_small(void)
@@ -88,7 +86,7 @@ void agent_alternate_hide(const struct agent_handler *handler, struct sigaction 
     action->sa_flags &= handler->takes_info ? ~0 : ~SA_SIGINFO;
 }
 
-/* Handlers from before the first small stack. */
+/* Set before the first small stack. */
 static void enter_all(void)
 {
     for (int number = 1; number <= SIGNALS; number++) {

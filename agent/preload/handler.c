@@ -1,9 +1,8 @@
-/* The handler of SIGPROF: copies registers and a slice of the stack, and does nothing else.
- *
- * It uses no thread-local storage and no errno. It may run on a small alternate stack, so it copies
- * straight into the ring. */
+/* The sampling agent's SIGPROF handler, inside the sampled program. It copies registers and a stack
+ * slice straight into the ring, as it may run on a small alternate stack. It uses no thread-local
+ * storage and no errno. */
 #include "agent/preload/preload.h"
-#include SPROF_ARCH_CONTEXT_HEADER /* registers in a signal's context */
+#include SPROF_ARCH_CONTEXT_HEADER
 
 #include <linux/perf_event.h>
 #include <sched.h>
@@ -13,40 +12,38 @@
 #include <time.h>
 #include <unistd.h>
 
-/* A sample up to its stack, as sampler/decode.c reads it. */
 struct sample {
     struct perf_event_header header;
     uint64_t event_id, ip;
     uint32_t pid, tid;
     uint64_t time_ns;
-    uint32_t cpu, tail; /* tail: the number of a struct agent_tail + 1; 0: none */
+    uint32_t cpu, tail; /* tail: index + 1, or 0 */
     uint64_t weight_ns;
-    uint64_t abi; /* from here on only with registers and stack */
+    uint64_t abi; /* from here on: with a stack */
     uint64_t registers[ARCH_REGISTERS];
-    uint64_t stack_bytes; /* bytes of the slice that follows, and how many are useful */
+    uint64_t stack_bytes;
 };
 
 enum {
     BARE_BYTES = offsetof(struct sample, abi),
-    ROOM_KEPT = 512, /* in a ring, for records at a thread's end */
+    ROOM_KEPT = 512, /* for a thread's end */
     PAGE_BYTES = 4096,
-    SLICE_LEAST = 512, /* of a stack with a tail: rings fill more slowly */
+    SLICE_LEAST = 512, /* rings fill slowly with tails */
 };
 
-/* Copies a stack whose end is unknown: the kernel stops there. */
+/* Copies up to where the kernel stops. */
 static size_t copy_unknown(struct agent_thread *thread, uintptr_t from, size_t size)
 {
     const size_t start = (size_t)thread->head & (thread->ring_bytes - 1);
     const size_t first = size < thread->ring_bytes - start ? size : thread->ring_bytes - start;
     const struct iovec local[2] = {{thread->ring + start, first}, {thread->ring, size - first}};
     const struct iovec remote = {(void *)from, size};
-    /* the last argument goes over the stack, where an int is half of what the kernel reads */
+    /* longs: the last argument is on the stack */
     const long got = syscall(SYS_process_vm_readv, thread->tid, local, 2L, &remote, 1L, 0L);
     return got > 0 ? (size_t)got & ~(size_t)7 : 0;
 }
 
-/* How many bytes of stack to copy: what there is, what is allowed, and at most a quarter of the
- * room left, so that stacks are cut before samples are lost. */
+/* At most a quarter of the room: cuts stacks before samples are lost. */
 static size_t slice_of(const struct agent_thread *thread, uintptr_t pointer, uint64_t room,
                        size_t wanted)
 {
@@ -58,9 +55,8 @@ static size_t slice_of(const struct agent_thread *thread, uintptr_t pointer, uin
     return (size < allowed ? size : (size_t)allowed) & ~(size_t)7;
 }
 
-/* Copies the rest of a stack, with all of its last page, so that nothing must be read from a
- * process that may be gone. Returns the number of the tail + 1. 0: all are taken, and the recorder
- * reads the living process. */
+/* Copies whole pages, as the process may end before they are read. Returns index + 1; 0: the
+ * recorder reads the process. */
 static uint32_t put_tail(uintptr_t from, uintptr_t stack_end)
 {
     const uintptr_t end = (stack_end + PAGE_BYTES - 1) & ~(uintptr_t)(PAGE_BYTES - 1);
@@ -80,7 +76,7 @@ static uint32_t put_tail(uintptr_t from, uintptr_t stack_end)
     return 0;
 }
 
-/* A slice one word longer than its useful bytes was not cut: nothing is beyond it. */
+/* A slice one word longer than its useful bytes is complete. */
 static void put_stack(struct agent_thread *thread, const ucontext_t *context, struct sample *sample,
                       uint64_t room, size_t wanted)
 {
@@ -100,8 +96,7 @@ static void put_stack(struct agent_thread *thread, const ucontext_t *context, st
         useful = sample->tail ? least : size;
     }
     sample->stack_bytes = cut ? useful : useful + 8;
-    const size_t closing =
-        sample->stack_bytes ? 8 : 0; /* without a slice there is no word of its useful bytes */
+    const size_t closing = sample->stack_bytes ? 8 : 0;
     sample->header.size = (uint16_t)(sizeof *sample + sample->stack_bytes + closing);
     agent_ring_put(thread, sample, sizeof *sample);
     if (known)
@@ -138,14 +133,13 @@ static void put_sample(struct agent_thread *thread, const ucontext_t *context, u
     agent_ring_publish(thread);
 }
 
-/* CPU time after which a thread without an expiry is not left to the helper any longer. */
+/* CPU time until the tick replaces the helper. */
 static uint64_t patience_ns(void)
 {
     return 2 * agent_process.tick_ns;
 }
 
-/* The first expiry stands for the time between two expiries, wherever in it the thread began; later
- * ones for the CPU time since the last. */
+/* The first expiry weighs a whole interval. */
 static uint64_t weigh(struct agent_thread *thread, uint64_t clock_ns, bool by_tick)
 {
     const uint64_t interval_ns = agent_helper_interval_ns(), most_ns = patience_ns();
@@ -159,8 +153,7 @@ static uint64_t weigh(struct agent_thread *thread, uint64_t clock_ns, bool by_ti
     return weight_ns;
 }
 
-/* Where the helper looks often enough, the tick's expiries are left out: they would meet work that
- * is in step with the tick too often or never. Where it does not come, they replace it. */
+/* If the helper checks often, ticks are ignored: work in step with them would be biased. */
 static bool is_helped(const struct agent_thread *thread, uint64_t cpu_ns)
 {
     return agent_helper_interval_ns() &&
@@ -168,8 +161,7 @@ static bool is_helped(const struct agent_thread *thread, uint64_t cpu_ns)
            cpu_ns - thread->clock_ns < patience_ns();
 }
 
-/* A thread that waits for a CPU during a look takes its expiry when it has one again, where it lost
- * it, which is often at a tick. It did not run at the time of the look. */
+/* A thread that waited for a CPU gets the expiry later, often at a tick. */
 static bool is_late(const struct agent_thread *thread)
 {
     enum { LATE_NS = 200000 };
@@ -178,8 +170,8 @@ static bool is_late(const struct agent_thread *thread)
            LATE_NS;
 }
 
-/* While a handler on a small alternate stack blocks the signal, more time passes than between two
- * expiries. It does not count for the place where the handler returns. Returns what does. */
+/* A handler on a small alternate stack blocked the signal: that time is not of the interrupted
+ * code. */
 static uint64_t leave_out_blocked(const struct agent_thread *thread, uint64_t passed_ns,
                                   uint64_t weight_ns)
 {
@@ -226,9 +218,6 @@ static void take(struct agent_thread *thread, const ucontext_t *context, bool by
         agent_timer_set(thread, period_ns, period_ns);
 }
 
-/* The number of the timer separates expiries of an ended thread from those of the slot's present
- * one.
- */
 static bool is_ours(const siginfo_t *info)
 {
     const uintptr_t first = (uintptr_t)agent_threads, at = (uintptr_t)info->si_value.sival_ptr;
@@ -243,6 +232,7 @@ bool agent_take_sample(const siginfo_t *info, const ucontext_t *context)
     const int32_t timer = atomic_load_explicit(&thread->timer, memory_order_relaxed);
     const int32_t poke = atomic_load_explicit(&thread->poke, memory_order_relaxed);
     const bool by_tick = timer == info->si_timerid;
+    /* The timer's number excludes expiries of an ended thread. */
     if (timer < 0 || (!by_tick && (poke < 0 || poke != info->si_timerid)))
         return true;
     if (!agent_active()) {

@@ -1,9 +1,9 @@
-/* The helper: a thread for rates above the kernel's tick. At short intervals it finds the threads
- * that work, and makes their second timers expire.
+/* The sampling agent's helper thread, for rates above the kernel's tick: it expires second timers
+ * of running threads.
  *
- * It is made by clone, without thread-local storage: libc does not count it, and the program stays
- * single-threaded. So it calls nothing of libc's that could set errno. It has a table of
- * descriptors of its own, so the program's numbers stay the same. */
+ * clone creates it without thread-local storage, so libc regards the program as single-threaded; so
+ * it calls nothing in libc that sets errno. Its own descriptor table keeps the program's
+ * numbers. */
 #include "agent/preload/preload.h"
 
 #include "base/compat.h"
@@ -22,23 +22,22 @@
 enum {
     STACK_BYTES = 64 << 10,
     GUARD_BYTES = 4096,
-    FILES_KEPT = 512,  /* open at the same time; for further threads they are opened at each look */
-    SHARE = 10,        /* it works at most this part of the time */
-    NAP_NS = 10000000, /* and more, while it does not help */
-    READY_S = 1,       /* to wait until it has closed the program's descriptors */
-    REST_LOOKS = 64,   /* looks without work until it looks as rarely as the kernel ticks */
-    ALONE_LOOKS = 128, /* and until it checks whether it is alone */
+    FILES_KEPT = 512,  /* others are reopened each time */
+    SHARE = 10,        /* it works 1/SHARE of the time */
+    NAP_NS = 10000000, /* pause added while it does not help */
+    READY_S = 1,       /* time to close descriptors */
+    REST_LOOKS = 64,   /* idle checks, until it slows down */
+    ALONE_LOOKS = 128, /* idle checks, until is_alone() */
     ALL_SIGNALS_BYTES = 8,
 };
 
-/* Its state; a futex. */
 enum { NONE, STARTS, WORKS };
 static _Atomic uint32_t state;
 static _Atomic bool must_end;
 static _Atomic uint64_t interval_ns;
 static uint8_t *stack;
 static struct {
-    int fd; /* 0: none */
+    int fd;
     pid_t tid;
 } files[FILES_KEPT];
 
@@ -76,8 +75,8 @@ static int open_file(pid_t tid)
     return (int)CALL(openat, AT_FDCWD, path, O_RDONLY | O_CLOEXEC, 0);
 }
 
-/* The file shows the system call that a thread sleeps in, or "running": it works, or waits for a
- * CPU (Documentation/filesystems/proc.rst). */
+/* The file holds "running", also for a thread that waits for a CPU, or a system call
+ * (Documentation/filesystems/proc.rst). */
 static bool says_running(int fd)
 {
     char first = 0;
@@ -104,8 +103,7 @@ static bool is_running(size_t slot, pid_t tid)
     return files[slot].fd > 0 && says_running(files[slot].fd);
 }
 
-/* The clock alone is not enough: a thread may have gone to sleep between two looks, and a signal
- * would end its system call. */
+/* The clock is not enough: a signal would end the system call of a thread that sleeps by now. */
 static bool look_at(size_t slot, bool helps)
 {
     struct agent_thread *thread = &agent_threads[slot];
@@ -136,8 +134,7 @@ static bool look(bool helps)
 
 /* == Its life == */
 
-/* A process whose first thread has ended lives until its last thread ends. That must not be the
- * helper. */
+/* The last thread of a process must not be the helper. */
 static bool is_alone(void)
 {
     char text[512];
@@ -153,7 +150,7 @@ static bool is_alone(void)
         at--;
     if (at + 2 >= text + length || at[2] != 'Z')
         return false;
-    for (int field = 2; field < 20 && *at; at++) /* proc(5): the 20th is the number of threads */
+    for (int field = 2; field < 20 && *at; at++) /* field 20: threads (proc(5)) */
         field += *at == ' ';
     return at[0] <= '2' && at[0] >= '0' && at[1] == ' ';
 }
@@ -164,7 +161,6 @@ static void wait_until(uint64_t time_ns)
     CALL(clock_nanosleep, CLOCK_MONOTONIC, TIMER_ABSTIME, &when, 0);
 }
 
-/* Time to the next look: the period asked for, or longer where a look takes long. */
 static uint64_t next_period_ns(uint64_t look_ns)
 {
     const uint64_t wanted_ns =
@@ -172,8 +168,8 @@ static uint64_t next_period_ns(uint64_t look_ns)
     return wanted_ns > look_ns * SHARE ? wanted_ns : look_ns * SHARE;
 }
 
-/* Looks at intervals that vary by 30 %, so that no work is in step. Where they would be longer than
- * the kernel's tick, it leaves the samples to the tick, and now and then measures a look again. */
+/* Intervals vary by ±30 %, out of step with the program. If they exceed the tick, the tick samples,
+ * with rare checks. */
 static void help(void)
 {
     struct agent_control *control = &agent_process.shared->control;
@@ -217,7 +213,7 @@ static int run(void *unused)
     CALL(prctl, PR_SET_NAME, "sprof-agent", 0, 0);
     CALL(prctl, PR_SET_TIMERSLACK, 1, 0, 0);
     const int fd = open_file(agent_process.pid);
-    if (fd >= 0) { /* else working threads cannot be found */
+    if (fd >= 0) { /* else threads are not found */
         files[0].fd = fd;
         files[0].tid = agent_process.pid;
         atomic_store(&control->helper_tid, (uint32_t)CALL(gettid, 0, 0, 0, 0));
@@ -243,7 +239,7 @@ static bool make_stack(void)
     return true;
 }
 
-/* No signal of the program may reach it, because it would run the program's handlers. */
+/* Blocks all signals: it would run the program's handlers. */
 void agent_helper_start(void)
 {
     const int flags = CLONE_VM | CLONE_SIGHAND | CLONE_THREAD | CLONE_SYSVSEM;
@@ -262,7 +258,7 @@ void agent_helper_start(void)
     CALL(rt_sigprocmask, SIG_SETMASK, &before, NULL, ALL_SIGNALS_BYTES);
     if (tid < 0)
         atomic_store(&state, NONE);
-    else /* else pipes that the program closes would stay open for a moment */
+    else /* else the program's pipes may stay open briefly */
         CALL(futex, &state, FUTEX_WAIT_PRIVATE, STARTS, &patience);
     errno = saved;
 }
@@ -273,12 +269,11 @@ void agent_helper_begin_child(void)
     memset(files, 0, sizeof files);
 }
 
-/* Ends the helper, as if it had not been. */
 void agent_helper_end(void)
 {
     const struct timespec moment = {.tv_nsec = 100000};
     if (!agent_active() || !agent_timer_is(AGENT_CLOCK_FINE) ||
-        CALL(getpid, 0, 0, 0, 0) != agent_process.pid) /* in a child of vfork there is none */
+        CALL(getpid, 0, 0, 0, 0) != agent_process.pid) /* a child of vfork */
         return;
     const long tid =
         atomic_load_explicit(&agent_process.shared->control.helper_tid, memory_order_relaxed);
@@ -289,9 +284,8 @@ void agent_helper_end(void)
 
 /* == What a program with two threads may not do == */
 
-/* The kernel refuses some changes to a process with more than one thread, and makes others for the
- * calling thread alone: the helper would keep rights that the program gives up. Then only the tick
- * samples. */
+/* The kernel refuses some changes with several threads, and applies others to one thread: the
+ * helper would keep dropped rights. Then only the tick samples. */
 #define WITHOUT_HELPER(name, parameters, arguments)                                                \
     AGENT_EXPORT int name parameters                                                               \
     {                                                                                              \

@@ -1,4 +1,4 @@
-/* Finds libc's own versions of functions that the agent replaces. */
+/* Finds libc's versions of replaced functions. */
 #include "agent/preload/preload.h"
 #include SPROF_ARCH_CONTEXT_HEADER
 
@@ -57,7 +57,7 @@ const struct agent_next *agent_next(void)
     find(&all.setresgid, "setresgid");
     find(&all.system, "system");
     find(&all.popen, "popen");
-    next = all; /* another thread finds the same values */
+    next = all;
     atomic_store_explicit(&found, 1, memory_order_release);
     return &next;
 }

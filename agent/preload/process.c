@@ -1,4 +1,4 @@
-/* The state of the agent in a process, and its clocks. */
+/* The sampling agent's state in a process, and clocks. */
 #include "agent/preload/preload.h"
 
 #include <sys/syscall.h>

@@ -1,4 +1,4 @@
-/* Detects programs that set timers for SIGPROF themselves. */
+/* Detects programs with their own SIGPROF timers. */
 #include "agent/preload/preload.h"
 
 AGENT_EXPORT int setitimer(__itimer_which_t which, const struct itimerval *restrict value,
@@ -9,7 +9,7 @@ AGENT_EXPORT int setitimer(__itimer_which_t which, const struct itimerval *restr
     return agent_next()->setitimer((int)which, value, old);
 }
 
-/* In glibc before 2.34 it is in a library that may be loaded after the agent. */
+/* Before glibc 2.34 its library may load after the agent. */
 AGENT_EXPORT int timer_create(clockid_t clock, struct sigevent *restrict event,
                               timer_t *restrict timer)
 {

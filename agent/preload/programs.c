@@ -1,4 +1,4 @@
-/* Has started programs load the agent, where that is possible. */
+/* Makes started programs load the sampling agent, if they can. */
 #include "agent/preload/preload.h"
 
 #include <alloca.h>
@@ -13,8 +13,7 @@
 
 extern char **environ;
 
-/* All of this also runs in the child of vfork, whose memory is its parent's. So everything it makes
- * is on its own stack. */
+/* Runs in vfork children, too, so it only changes its stack. */
 enum { VARIABLES_MAX = 16384 };
 
 static size_t count_of(char *const *list)
@@ -31,7 +30,6 @@ static bool is_variable(const char *text, const char *name)
     return strncmp(text, name, length) == 0 && text[length] == '=';
 }
 
-/* The program's own LD_PRELOAD; NULL: none, or the agent already. */
 static const char *others_preload(char *const *environment)
 {
     for (; environment && *environment; environment++)
@@ -59,8 +57,8 @@ static void count_left_out(enum agent_left_out why)
                                   memory_order_relaxed);
 }
 
-/* Where the library cannot be read (another root), the loader would complain to standard error;
- * where the socket cannot be written to (another user), there would be no answer. */
+/* The loader complains if it cannot read the library (another root). Without access to the socket
+ * (another user) there is no answer. */
 static bool is_reachable(void)
 {
     const int saved = errno;
@@ -72,7 +70,6 @@ static bool is_reachable(void)
     return reachable;
 }
 
-/* Whether a program can take the agent. One that cannot is counted. */
 static bool is_good(enum agent_file kind)
 {
     if (kind != AGENT_FILE_GOOD && kind != AGENT_FILE_MISSING)
@@ -80,7 +77,6 @@ static bool is_good(enum agent_file kind)
     return kind == AGENT_FILE_GOOD;
 }
 
-/* The length of the preload variable, with the program's own preloads. */
 static size_t preload_size(char *const *environment)
 {
     const char *others = others_preload(environment);
@@ -104,7 +100,7 @@ static void fill(char **list, char *preload, char *const *environment)
     *list = NULL;
 }
 
-/* `environment` with the agent's variables, on the caller's stack, where `file` can take them. */
+/* The list is on the caller's stack. */
 #define WITH_AGENT(file, environment)                                                              \
     ({                                                                                             \
         char *const *given = (environment);                                                        \
@@ -173,7 +169,6 @@ AGENT_EXPORT int fexecve(int fd, char *const arguments[], char *const environmen
                                  WITH_AGENT(check_descriptor(fd, arguments), environment));
 }
 
-/* Counts the arguments of execl and its like, then copies them onto the caller's stack. */
 #define LIST_OF(first, more)                                                                       \
     ({                                                                                             \
         va_list counting;                                                                          \
@@ -239,8 +234,7 @@ AGENT_EXPORT int posix_spawnp(pid_t *pid, const char *name,
 
 /* == The shell == */
 
-/* libc starts the shell with the present environment. It is exchanged meanwhile for one with the
- * agent's variables. Where another thread has exchanged it, too, that one's stays. */
+/* libc uses `environ`, exchanged meanwhile. Another thread's exchange stays. */
 #define WITH_SHELL(call)                                                                           \
     ({                                                                                             \
         char **before = environ;                                                                   \

@@ -1,4 +1,4 @@
-/* Writes records in the format of perf's into the ring of a thread. */
+/* Writes perf-format records into a thread's ring. */
 #include "agent/preload/preload.h"
 
 #include <linux/perf_event.h>
@@ -28,7 +28,7 @@ void agent_ring_publish(struct agent_thread *thread)
                           memory_order_release);
 }
 
-/* The end of each record but samples: PERF_SAMPLE_TID, TIME, CPU, IDENTIFIER. */
+/* Ends all records but samples: PERF_SAMPLE_TID, TIME, CPU, IDENTIFIER. */
 struct trailer {
     uint32_t pid, tid;
     uint64_t time_ns;
@@ -55,7 +55,6 @@ static void put_record(struct agent_thread *thread, uint32_t type, const void *b
     agent_ring_publish(thread);
 }
 
-/* The body of FORK and EXIT. */
 struct task {
     uint32_t pid, parent_pid, tid, parent_tid;
     uint64_t time_ns;
@@ -91,6 +90,6 @@ void agent_record_end(struct agent_thread *thread)
     prctl(PR_GET_NAME, comm.name);
     put_record(thread, PERF_RECORD_COMM, &comm, sizeof comm);
     put_record(thread, PERF_RECORD_READ, &used, sizeof used);
-    if (thread->tid != thread->pid) /* the process goes on without it; sprof detects the end */
+    if (thread->tid != thread->pid) /* the process continues; sprof detects its end */
         put_record(thread, PERF_RECORD_EXIT, &task, sizeof task);
 }

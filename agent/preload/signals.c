@@ -1,5 +1,5 @@
-/* Keeps SIGPROF deliverable, hidden from a program that waits for all signals, and leaves it to a
- * program that uses it. */
+/* Keeps the sampling agent's SIGPROF deliverable, hides it from programs that wait for signals, and
+ * leaves it to programs that use it. */
 #include "agent/preload/preload.h"
 
 #include <errno.h>
@@ -9,14 +9,13 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-/* The program's disposition of SIGPROF, as it would be without the agent. */
 static struct sigaction programs;
 
 static void call_program(int number, siginfo_t *info, void *context)
 {
     if (programs.sa_flags & SA_SIGINFO) {
         programs.sa_sigaction(number, info, context);
-    } else if (programs.sa_handler == SIG_DFL) { /* without a handler SIGPROF ends a program */
+    } else if (programs.sa_handler == SIG_DFL) { /* SIGPROF ends such a program */
         const struct sigaction none = {.sa_handler = SIG_DFL};
         agent_next()->sigaction(SIGPROF, &none, NULL);
         syscall(SYS_tgkill, syscall(SYS_getpid), syscall(SYS_gettid), SIGPROF);
@@ -31,14 +30,12 @@ static void handle(int number, siginfo_t *info, void *context)
         call_program(number, info, context);
 }
 
-/* On other clocks than the CPU's the agent's signals end system calls early, which the program may
- * not expect of its own. */
+/* The agent's signals end system calls early, which the program may not expect. */
 static bool interrupts(void)
 {
     return agent_process.shared && !agent_timer_is(AGENT_CLOCK_CPU);
 }
 
-/* On the alternate stack, or where that has no room on the thread's own. */
 static int install(const struct sigaction *like)
 {
     const int stack = agent_alternate_is_tiny() ? 0 : SA_ONSTACK;
@@ -69,7 +66,7 @@ bool agent_handler_install(void)
 
 AGENT_EXPORT int sigaltstack(const stack_t *restrict stack, stack_t *restrict old)
 {
-    /* before it exists: the next expiry may come at once */
+    /* first, as an expiry may follow at once */
     if (installed && agent_alternate_note(stack))
         install(&programs);
     return (int)syscall(SYS_sigaltstack, stack, old);
@@ -130,7 +127,6 @@ AGENT_EXPORT void (*signal(int number, void (*handler)(int)))(int)
 
 /* == Masks == */
 
-/* A set without SIGPROF; the given one where it does not contain it. */
 static const sigset_t *without(const sigset_t *set, sigset_t *copy)
 {
     if (!set || !installed || agent_process.has_handler || sigismember(set, SIGPROF) != 1)
@@ -140,7 +136,7 @@ static const sigset_t *without(const sigset_t *set, sigset_t *copy)
     return copy;
 }
 
-/* libc keeps its own signals (32 to 34) from being blocked; a replacement must do so, too. */
+/* Must not block libc's signals (32 to 34). */
 static int change_mask(int how, const sigset_t *set, sigset_t *old)
 {
     enum { WORD = 8 };
@@ -152,7 +148,7 @@ static int change_mask(int how, const sigset_t *set, sigset_t *old)
         memcpy(&mask, wanted, sizeof mask);
         if (how != SIG_UNBLOCK)
             mask &= ~libcs;
-        /* A handler on a small stack blocks the signal. After a jump out of one it is unblocked. */
+        /* Handlers on small stacks block it; jumping out unblocks. */
         if (how != SIG_BLOCK && installed && agent_alternate_is_small() &&
             !agent_process.has_handler)
             mask =

@@ -1,5 +1,5 @@
-/* Starts the agent in a process: connects to sprof, maps the rings, and restores the environment.
- */
+/* Starts the sampling agent in a process: connects to sprof, maps rings, restores the
+ * environment. */
 #include "agent/preload/preload.h"
 
 #include <dlfcn.h>
@@ -35,7 +35,6 @@ static void remove_variable(char **at)
     while (*at++);
 }
 
-/* Keeps what children need, and leaves the environment as it would be without the agent. */
 static bool take_variables(void)
 {
     char **socket_at = find_variable(AGENT_SOCKET_VARIABLE);
@@ -64,7 +63,7 @@ static bool take_variables(void)
 
 /* == The conversation with sprof == */
 
-/* A forked child may be in another time namespace than its parent (time_namespaces(7)). */
+/* A forked child's time namespace may differ (time_namespaces(7)). */
 static void find_clock_offset(void)
 {
     char text[256], *end;
@@ -125,8 +124,7 @@ static bool receive_welcome(int fd, struct agent_welcome *welcome, int fds[2])
     return true;
 }
 
-/* The socket; fails with EMFILE where there is no room for the two descriptors that come over it.
- */
+/* Fails with EMFILE without room for two received descriptors. */
 static int open_socket(void)
 {
     const int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
@@ -141,7 +139,6 @@ static int open_socket(void)
     return second < 0 ? -1 : fd;
 }
 
-/* Raises the limit for a moment, for a program without free descriptors. */
 static bool raise_limit(struct rlimit *before)
 {
     if (errno != EMFILE || getrlimit(RLIMIT_NOFILE, before) || before->rlim_cur >= before->rlim_max)
@@ -152,7 +149,7 @@ static bool raise_limit(struct rlimit *before)
 
 static bool call_sprof(int fd)
 {
-    const struct timeval patience = {.tv_sec = 2}; /* sprof may be stopped, or ending */
+    const struct timeval patience = {.tv_sec = 2}; /* sprof may be stopped */
     struct sockaddr_un address = {.sun_family = AF_UNIX};
     memcpy(address.sun_path, agent_process.socket_path, sizeof address.sun_path);
     setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof patience);
@@ -160,7 +157,6 @@ static bool call_sprof(int fd)
     return connect(fd, (struct sockaddr *)&address, sizeof address) == 0;
 }
 
-/* With room for the socket alone the agent reports that, without an answer. */
 static bool say_no_descriptors(uint32_t flags)
 {
     const int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
@@ -196,7 +192,7 @@ static void *map(int fd, size_t size, int protection)
     return memory == MAP_FAILED ? NULL : memory;
 }
 
-/* Chooses how many slots are mapped: with a limited address space only a few. */
+/* A limited address space gets only a few. */
 static void choose_slots(void)
 {
     enum { FEW_SLOTS = 16 };
@@ -208,7 +204,6 @@ static void choose_slots(void)
     agent_process.has_tails = !limited;
 }
 
-/* sprof reports it to the user; there mostly is a page for that */
 static void say_no_memory(int fd)
 {
     struct agent_control *control = map(fd, sizeof *control, PROT_READ | PROT_WRITE);
@@ -218,7 +213,7 @@ static void say_no_memory(int fd)
     munmap(control, sizeof *control);
 }
 
-/* No descriptor stays open, so the program's numbers are what they would be. */
+/* Leaves no descriptor open, so the program's numbers stay the same. */
 static bool join(uint32_t flags)
 {
     struct agent_welcome welcome;
@@ -249,8 +244,7 @@ static bool join(uint32_t flags)
 
 static void end_of_thread(void *value)
 {
-    /* Destructors of others come first: libc repeats those that set their value again, a few times.
-     */
+    /* libc repeats destructors that set their value again */
     enum { LAST = 3 };
     struct agent_thread *thread = value;
     if (!agent_active() || thread->tid != (pid_t)syscall(SYS_gettid))
@@ -261,8 +255,7 @@ static void end_of_thread(void *value)
         agent_thread_end(thread);
 }
 
-/* Below the environment, the main stack is one piece up to its limit; mappings keep away from that,
- * up to a gibibyte. */
+/* The stack reaches from the environment to its limit. Mappings stay away, up to 1 GiB. */
 static void find_main_stack(struct agent_thread *thread)
 {
     enum { LOW_MARGIN = 64 << 10 };
@@ -294,8 +287,8 @@ static void begin_main_thread(const struct agent_thread *like)
     agent_thread_begin(thread);
 }
 
-/* The child of a fork has one thread, memory of its own, no timers, and its parent's rings. Other
- * threads may have held any lock of libc's, so none is taken here. */
+/* A forked child has one thread, no timers, and its parent's rings. Libc locks may be held, so it
+ * takes none. */
 static void begin_child(void)
 {
     struct agent_thread like = {0};
@@ -310,7 +303,7 @@ static void begin_child(void)
            agent_process.mapped_bytes - sizeof agent_process.shared->page);
     munmap((void *)(uintptr_t)agent_process.owner, 4096);
     agent_process.shared = NULL;
-    agent_process.owner = NULL; /* without an answer, programs are started without the agent */
+    agent_process.owner = NULL; /* without an answer, programs get no agent */
     agent_process.pid = (pid_t)syscall(SYS_getpid);
     agent_threads_reset();
     if (agent_process.has_key)
@@ -325,7 +318,7 @@ static void begin_child(void)
     munmap(parents, sizeof agent_process.shared->page);
 }
 
-/* glibc's pthread_atfork is linked statically and calls the first; musl has the second. */
+/* glibc's static pthread_atfork uses the first, musl has the second. */
 extern int __register_atfork(void (*)(void), void (*)(void), void (*)(void), void *)
     __attribute__((weak));
 
@@ -373,7 +366,7 @@ __attribute__((destructor)) static void end(void)
                      agent_clock_ns(CLOCK_PROCESS_CPUTIME_ID));
 }
 
-/* Other code may take the place of unmapped code, so sprof must read the mappings again. */
+/* Other code may be mapped there: sprof must read mappings again. */
 AGENT_EXPORT int dlclose(void *library)
 {
     const int result = agent_next()->dlclose(library);

@@ -1,4 +1,5 @@
-/* Gives each thread a slot and a timer, from its first instruction to its last. */
+/* Gives each thread of a sampled program a slot and a timer, from its first to its last
+ * instruction. */
 #include "agent/preload/preload.h"
 #include SPROF_ARCH_CONTEXT_HEADER
 
@@ -13,11 +14,11 @@
 
 /* == Slots == */
 
-static _Atomic uint64_t taken[AGENT_SLOTS / 64]; /* a bit for each slot */
+static _Atomic uint64_t taken[AGENT_SLOTS / 64];
 static _Atomic uint32_t live_threads;
 static _Atomic bool serves_requests;
 
-/* The first free slot: early ones have large rings, and pages in use. Safe in the handler. */
+/* Early slots have larger rings, with pages in use. Safe in the handler. */
 static struct agent_thread *claim_slot(void)
 {
     for (size_t word = 0; word < AGENT_SLOTS / 64; word++) {
@@ -46,8 +47,8 @@ static uint32_t end_of_taken(void)
     return end;
 }
 
-/* The program locks all its memory, which is limited: the agent keeps what it uses. A thread that
- * takes a slot meanwhile sees the new bound, or is seen by the second look. A tail in use stays. */
+/* Unmaps unused slots when the program locks memory, which is limited. A thread that takes one sees
+ * the new bound, or the second check finds it. */
 static void shrink(void)
 {
     enum { SPARE = 8 };
@@ -78,7 +79,7 @@ static struct agent_thread *claim(void)
         return NULL;
     struct agent_shared *shared = agent_process.shared;
     const size_t slot = (size_t)(thread - agent_threads);
-    const uint64_t head = thread->head; /* the reader goes on where the last owner ended */
+    const uint64_t head = thread->head;
     *thread = (struct agent_thread){
         .ring = (uint8_t *)shared + agent_ring_offset(slot),
         .ring_bytes = agent_ring_bytes(slot, agent_process.ring_shift),
@@ -135,7 +136,7 @@ static void arm(struct agent_thread *thread, uint64_t first_ns, uint64_t interva
             NULL);
 }
 
-/* A timer of exactly a tick would often miss it by a little, so it is set shorter. */
+/* A timer of exactly a tick often misses it. */
 void agent_timer_set(struct agent_thread *thread, uint64_t first_ns, uint64_t period_ns)
 {
     enum { ASKED_NS = 1000000 };
@@ -144,7 +145,6 @@ void agent_timer_set(struct agent_thread *thread, uint64_t first_ns, uint64_t pe
     arm(thread, first_ns, asks_less ? (uint64_t)ASKED_NS : period_ns);
 }
 
-/* Random numbers that differ between threads. */
 uint64_t agent_random_below(uint64_t limit, uint64_t now_ns, pid_t tid)
 {
     uint64_t value = now_ns ^ (uint64_t)tid << 32;
@@ -158,9 +158,8 @@ static uint64_t random_below(uint64_t limit, pid_t tid)
     return agent_random_below(limit, agent_clock_ns(CLOCK_MONOTONIC), tid);
 }
 
-/* A CPU timer expires in the kernel's tick. Its first expiry is placed evenly in a period, which is
- * at least the tick, by whole ticks; the tick finds the thread anywhere in the first of them. The
- * expiry stands for that period, so shorter threads are measured right on average. */
+/* A CPU timer expires at ticks. The first expiry is random within a period of whole ticks and
+ * stands for it: correct on average for short threads. */
 static void start_cpu_timer(struct agent_thread *thread)
 {
     const uint64_t tick_ns = agent_process.tick_ns;
@@ -186,21 +185,20 @@ static uint64_t wall_period_ns(void)
     return threads <= AGENT_WALL_THREADS ? period_ns : period_ns * threads / AGENT_WALL_THREADS;
 }
 
-/* Sets the next expiry within 30 % of a period, at random, so that no work is in step. */
+/* The period varies by ±30 %, out of step with the program. */
 void agent_timer_arm_wall(struct agent_thread *thread)
 {
     const uint64_t period_ns = wall_period_ns();
     arm(thread, period_ns * 7 / 10 + 1 + random_below(period_ns * 6 / 10 + 1, thread->tid), 0);
 }
 
-/* This timer expires exactly, so its first expiry is placed evenly in a period. */
 static void start_wall_timer(struct agent_thread *thread)
 {
     thread->first_ns = wall_period_ns();
     arm(thread, 1 + random_below(thread->first_ns + 1, thread->tid), 0);
 }
 
-/* The kernel's struct sigevent; some libcs have no name for the thread. */
+/* The kernel's struct sigevent; some libcs lack `tid`. */
 struct event {
     void *value;
     int32_t signal, notify, tid;
@@ -220,7 +218,6 @@ static int32_t create_timer(const struct agent_thread *thread, clockid_t clock)
     return syscall(SYS_timer_create, clock, &event, &timer) ? -1 : timer;
 }
 
-/* Makes the timer that the helper makes expire. */
 static void start_poke(struct agent_thread *thread, clockid_t clock)
 {
     thread->clock_ns = agent_clock_ns(clock);
@@ -290,11 +287,11 @@ static struct agent_thread *thread_of(pid_t tid)
     return NULL;
 }
 
-/* Takes in a thread of a raw clone. Its clock can be used from any thread of the process
- * (CPUCLOCK_PERTHREAD and CPUCLOCK_SCHED, include/linux/posix-timers.h). */
+/* Adds a thread of a raw clone. Any thread can use its clock (CPUCLOCK_PERTHREAD and
+ * CPUCLOCK_SCHED, include/linux/posix-timers.h). */
 static void adopt(pid_t tid)
 {
-    struct agent_thread *thread = thread_of(tid) ? NULL : claim(); /* sprof counts those without */
+    struct agent_thread *thread = thread_of(tid) ? NULL : claim(); /* sprof counts failures */
     if (!thread)
         return;
     thread->tid = tid;
@@ -303,8 +300,7 @@ static void adopt(pid_t tid)
     start_timers(thread, (clockid_t)(~(unsigned)tid << 3 | 6));
 }
 
-/* Frees the slot of such a thread, at whose end nothing ran. Its number may be another thread's by
- * now. */
+/* The thread ended unnoticed; its id may be reused. */
 static void give_up(pid_t tid)
 {
     struct agent_thread *thread = thread_of(tid);
@@ -320,7 +316,7 @@ void agent_threads_request(void)
     struct agent_control *control = &agent_process.shared->control;
     const int saved = errno;
     if (atomic_exchange(&serves_requests, true))
-        return; /* another thread does */
+        return;
     atomic_store(&control->has_requests, 0);
     for (size_t i = 0; i < AGENT_REQUESTS; i++) {
         const uint32_t request = atomic_load(&control->requests[i]);
@@ -338,8 +334,8 @@ void agent_threads_request(void)
 
 /* == pthread_create == */
 
-/* The thread's control block is on top of its stack, in glibc and in musl. Where it is not, the end
- * stays unknown, and the kernel copies up to it. */
+/* glibc and musl put the control block on top of the stack. Otherwise the end is unknown, and the
+ * kernel finds it. */
 static void find_stack(struct agent_thread *thread, uintptr_t frame)
 {
     enum { BLOCKS_MAX = 256 << 10, GUARD_MAX = 64 << 10 };
@@ -366,7 +362,7 @@ static __attribute__((noinline)) struct call begin(struct agent_thread *thread)
     return call;
 }
 
-/* Ends in a jump to the program's function, so no frame of the agent's stays on the stack. */
+/* A tail call, so the agent leaves no frame. */
 static void *start_thread(void *cell)
 {
     const struct call call = begin(cell);
@@ -375,7 +371,7 @@ static void *start_thread(void *cell)
 
 static size_t stack_size_of(const pthread_attr_t *attributes)
 {
-    static _Atomic size_t usual; /* 0: not asked yet */
+    static _Atomic size_t usual;
     const struct agent_next *next = agent_next();
     size_t size = 0;
     if (attributes)
@@ -418,7 +414,7 @@ AGENT_EXPORT int mlockall(int flags)
 
 /* == clone == */
 
-/* Its thread-local storage may be its creator's, so none is used here. */
+/* Thread-local storage may be the creator's. */
 static int start_clone(void *cell)
 {
     struct agent_thread *thread = cell;

@@ -1,5 +1,5 @@
-/* Serves requests in a program that runs already: a borrowed thread calls it, in the place of
- * messages over a socket. */
+/* Serves requests of a tracer in a running program: a borrowed thread calls it, in place of socket
+ * messages. */
 #include "agent/probe/table.h"
 
 #include <errno.h>
@@ -12,10 +12,10 @@ enum {
     GET_SEALS = 1034,  /* F_GET_SEALS */
 };
 
-/* Shared memory that was made and not mapped, because the tracer was killed; -1: none. */
+/* Memory made but not mapped because the tracer was killed, or -1. */
 static int left_over = -1;
 
-/* The program may have closed the descriptor, and use its number for another file. */
+/* The program may have reused the number for another file. */
 static void close_left_over(void)
 {
     if (left_over >= 0 && inside_call(SYS_fcntl, left_over, GET_SEALS, 0, 0, 0, 0) >= 0)
@@ -52,7 +52,7 @@ static int64_t say_hello(struct probe_hello *hello)
     return 0;
 }
 
-/* As gcc's crtstuff.c registers the tables of a file without a loader. */
+/* As gcc's crtstuff.c does without a loader. */
 static int64_t register_tables(const struct probe_request *request)
 {
     struct probe_note *note = (struct probe_note *)(uintptr_t)request->size;
@@ -82,7 +82,7 @@ static int64_t answer(struct probe_asked *asked)
         return probe_clock_is_there() ? say_hello(&asked->hello) : -EOPNOTSUPP;
     case PROBE_MAKE_MEMORY: return make_memory();
     case PROBE_MAP_SHARED:
-        left_over = -1; /* it is closed there */
+        left_over = -1; /* closed there */
         return probe_answer_of(&asked->request, asked->request.fd);
     case PROBE_GO: probe_begin(); return 0;
     case PROBE_CALIBRATE: probe_calibrate(); return 0;

@@ -1,12 +1,11 @@
-/* Measures what probes cost in this program, on this processor. An empty function is called some
- * dozen times in a row, through a thunk and without one. The shortest of many rows counts: other
- * work that slows a row down slows the program down as well, and is no part of the probe's cost. */
+/* Measures the cost of probes by rows of calls of an empty function with and without a thunk. The
+ * shortest row counts: interruptions are not the probe's cost. */
 #include "agent/probe/table.h"
 
 enum { ROWS = 128, CALLS = 64 };
-enum { RING_UNITS = 1024 }; /* of a row, and the margin */
+enum { RING_UNITS = 1024 }; /* for a row and the margin */
 
-/* The ring of calls that only calibrate. It is never read. */
+/* Never read. */
 static struct {
     struct probe_ring ring;
     uint8_t rest[PROBE_RING_HEADER - sizeof(struct probe_ring)];
@@ -31,8 +30,7 @@ static void keep_shorter(int64_t *shortest, int64_t ticks)
         *shortest = ticks;
 }
 
-/* The time that a row of calls takes more through the thunk than without it, with `below` calls
- * below each. *inside (NULL: not wanted): what the thunk itself measures of them. */
+/* With `below` nested calls each. `inside`: as the thunk measured, or NULL. */
 static int64_t measure(void (*thunk)(void), uint32_t below, const struct probe_stat *stat,
                        int64_t *inside)
 {
@@ -49,15 +47,14 @@ static int64_t measure(void (*thunk)(void), uint32_t below, const struct probe_s
     return through - plain;
 }
 
-/* The part of one call, rounded. */
 static uint32_t one_of(int64_t ticks, int64_t calls)
 {
     const int64_t one = (ticks + calls / 2) / calls;
     return one > 0 && one < 1 << 20 ? (uint32_t)one : 0;
 }
 
-/* A probe takes a few nanoseconds more where its call has others below it, because less of it
- * overlaps with other work. The amount taken off lies in the middle. */
+/* Probes cost some ns more around nested calls, as less overlaps with other work; the mean
+ * counts. */
 void probe_calibrate(void)
 {
     struct probe_shared *shared = probe_inside.shared;

@@ -1,10 +1,10 @@
-/* The tracing agent, inside: code that entries of functions and of call points share. */
+/* Shared by the tracing agent's entries of functions and call points. */
 #ifndef SPROF_AGENT_PROBE_CALL_H
 #define SPROF_AGENT_PROBE_CALL_H
 
 #include "agent/probe/table.h"
 
-/* One instruction, so an addition of a signal handler is not lost. */
+/* One instruction, so signal handlers' additions are not lost. */
 static inline void add(uint64_t *to, uint64_t value)
 {
     __asm__ volatile("addq %1, %0" : "+m"(*to) : "er"(value) : "cc");
@@ -15,27 +15,24 @@ static inline void add_one(uint32_t *to)
     __asm__ volatile("addl $1, %0" : "+m"(*to) : : "cc");
 }
 
-/* The cost of a call that is only counted is no part of its caller's time. */
 static inline void count_in(struct record *caller)
 {
     add(&caller->probe_ticks, probe_inside.shared->cost.count);
     add(&caller->stat->child_counted, 1);
 }
 
-/* The caller. Two threads with the same data (a clone by a raw system call) mix up the chain, but
- * do not pass its end: only the root has no parent, and a call that is taken out has the root. */
+/* Threads with the same data (raw clone) mix up the chain but stay in it: only the root has no
+ * parent. */
 static inline struct record *above(struct thread *thread, const struct record *record)
 {
     return record->parent ? record->parent : &thread->root;
 }
 
-/* Whether an address is in thunks, of which there are `count`. */
 static inline bool is_in_thunks(uint64_t address, const uint8_t *thunks, uint64_t count)
 {
     return address - (uint64_t)(uintptr_t)thunks < count * ARCH_THUNK_BYTES;
 }
 
-/* Counts how a call ended that did not return. */
 static inline void count_exit(struct probe_stat *stat, enum probe_exit exit)
 {
     const bool is_cut = exit == PROBE_EXIT_TAIL_CUT;
@@ -43,8 +40,7 @@ static inline void count_exit(struct probe_stat *stat, enum probe_exit exit)
     add(is_cut || exit == PROBE_EXIT_TAIL ? &stat->tails : &stat->abnormal, 1);
 }
 
-/* Ends the calls that were left where another one begins at the slot of this record. Returns the
- * caller. */
+/* Ends calls that were left where one begins at `slot`. Returns the caller. */
 static inline struct record *end_left(struct thread *thread, struct record *record, uint64_t slot)
 {
     const struct record *caller = thread->innermost;
@@ -59,7 +55,7 @@ static inline struct record *end_left(struct thread *thread, struct record *reco
     return thread->innermost;
 }
 
-/* Fills everything but the beginning, the node and the return address. */
+/* Except for beginning, node and return address. */
 static inline void fill_record(struct record *record, struct record *caller, uint64_t slot,
                                struct probe_stat *stat)
 {
@@ -71,8 +67,7 @@ static inline void fill_record(struct record *record, struct record *caller, uin
     record->serial = 0;
 }
 
-/* Before the call is counted: a signal's handler may leave it between the two, see settle() in
- * end.c. */
+/* Before counting: a signal handler may leave the call between, see settle() in end.c. */
 static inline void make_innermost(struct thread *thread, struct record *record)
 {
     atomic_signal_fence(memory_order_seq_cst);
@@ -80,8 +75,8 @@ static inline void make_innermost(struct thread *thread, struct record *record)
     atomic_signal_fence(memory_order_seq_cst);
 }
 
-/* `is_missed`: the log has no room for it. That is counted right before the call, so a handler that
- * leaves here nearly always leaves both uncounted. */
+/* `is_missed`: no room in the log. Counted right before, so handlers that leave mostly leave
+ * both. */
 static inline void count_call(struct thread *thread, struct record *record, bool is_missed)
 {
     struct probe_stat *stat = record->stat;

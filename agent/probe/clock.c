@@ -1,8 +1,6 @@
-/* Acts on prctl.
- *
- * A thread that gives up the processor's counter (PR_SET_TSC), or nearly all system calls (strict
- * seccomp), would be ended where a probe reads the counter: from here on it is not timed. A thread
- * that names itself may end before the tracer reads its name, so the name is noted. */
+/* Handles prctl for the tracing agent. A thread that gives up the processor's counter (PR_SET_TSC)
+ * or most system calls (strict seccomp) would be killed in a probe, so it is no longer timed.
+ * Thread names are noted: the thread may end before the tracer reads its name. */
 #include "agent/probe/call.h"
 #include "agent/probe/thread.h"
 
@@ -21,7 +19,7 @@ bool probe_clock_is_there(void)
     return inside_call(SYS_prctl, GET_TSC, (long)&state, 0, 0, 0, 0) || state != TSC_SIGSEGV;
 }
 
-/* Gives the open call of a slot its caller's address back, if it would return to a thunk. */
+/* Restores a return address that leads to a thunk. */
 static void give_back(uint64_t slot)
 {
     uint64_t *at = (uint64_t *)(uintptr_t)slot;
@@ -31,8 +29,7 @@ static void give_back(uint64_t slot)
         *at = record_of(slot | POINT)->return_address;
 }
 
-/* Open calls count as such. They are open no longer, because a later thread may have the same
- * stack. */
+/* Its calls count as open but are closed: a later thread may have the same stack. */
 SAVES_ALL void probe_leave_chain(struct thread *thread)
 {
     struct record *record = thread->innermost;
@@ -44,7 +41,7 @@ SAVES_ALL void probe_leave_chain(struct thread *thread)
     }
 }
 
-/* Whether the eight bytes around an address can be read, by the system call that edge.S uses. */
+/* Uses edge.S's system call. */
 static bool can_be_read(uint64_t address)
 {
     enum { NO_SUCH_WAY = -1, EINVAL = 22, BYTES = 8 };
@@ -52,7 +49,6 @@ static bool can_be_read(uint64_t address)
                        0) == -EINVAL;
 }
 
-/* The kernel copies as many bytes as it finds, or none. */
 static void note_name(struct thread *thread, uint64_t address)
 {
     enum { LONGEST = 15 };
@@ -72,8 +68,8 @@ static void note_name(struct thread *thread, uint64_t address)
     atomic_store(&name[0], words[0]);
 }
 
-/* Threads that it makes, and processes that it forks, have no counter either; strict seccomp
- * forbids both. No system call is made at its stack's end any more. */
+/* New threads and forks have no counter either; strict seccomp forbids both. No system calls at the
+ * stack's end from now on. */
 SAVES_ALL void probe_clock_goes(struct thread *thread, uint64_t option, uint64_t value)
 {
     const bool is_strict = option == SET_SECCOMP && value == STRICT;

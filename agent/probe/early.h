@@ -1,12 +1,10 @@
-/* The tracing agent, inside: what arguments lead to when a call begins, for functions of which that
- * is wanted, too. */
+/* Copies memory that arguments point to at a traced call's entry, where wanted. */
 #ifndef SPROF_AGENT_PROBE_EARLY_H
 #define SPROF_AGENT_PROBE_EARLY_H
 
 #include "agent/probe/values.h"
 
-/* Copies the pieces of a call that begins, whose words are saved. NULL: there are none of it, or no
- * rule can keep it. */
+/* After its words are saved. NULL: no pieces, or no rule can keep the call. */
 static SAVES_ALL __attribute__((noinline)) struct early *
 copy_early(struct thread *thread, const struct record *record, uint32_t function)
 {

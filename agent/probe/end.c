@@ -1,11 +1,10 @@
-/* Ends calls: adds their time to figures, paths and the log. As probe.c: no system call, no libc,
- * no lock; a signal may interrupt it anywhere and enter it again. */
+/* Ends traced calls: adds their time to figures, paths and the log. No system call, no libc, no
+ * lock; a signal may interrupt and re-enter it anywhere. */
 #include "agent/probe/call.h"
 #include "agent/probe/heap.h"
 #include "agent/probe/remark.h"
 
-/* A node that was written into a record for the log is none; call points have no paths, and calls
- * that left the modules none of their own. */
+/* Call points and calls outside the modules have no path. */
 static inline bool has_path(const struct thread *thread, const struct record *record)
 {
     return record->node && !(record->slot & POINT) && !is_outside(thread, record) &&
@@ -32,8 +31,7 @@ static inline struct probe_histogram *histogram_of(const struct thread *thread,
     return is_kept ? &all[stat - thread->stats + 1] : all;
 }
 
-/* Figures were cleared while calls were open: they count from then on. A wrong value, written by
- * the program, harms its own figures alone. */
+/* Clears the past of open calls after figures were cleared. */
 static inline void renew(struct record *record)
 {
     const uint64_t cleared =
@@ -61,15 +59,13 @@ static inline void warn_of_time(const struct thread *thread, const struct record
                                            .kind = PROBE_SLOW});
 }
 
-/* Whether figures are in a thread's slab. A probe that a signal's handler has interrupted may hold
- * figures of an earlier trace. */
+/* A probe interrupted by a signal handler may hold figures of an earlier trace. */
 static inline bool is_of(const struct thread *thread, const struct probe_stat *stat)
 {
     return (uint64_t)((const uint8_t *)stat - (const uint8_t *)thread->stats) < thread->histograms;
 }
 
-/* The time of a call is no part of its caller's self time. The time between a call point and what
- * it calls is the caller's own. */
+/* Time between a call point and its callee is the caller's. */
 static inline void add_to_caller(struct record *caller, const struct record *record, uint64_t total,
                                  uint64_t whole)
 {
@@ -79,8 +75,7 @@ static inline void add_to_caller(struct record *caller, const struct record *rec
     add(&caller->stat->child_calls, 1);
 }
 
-/* The own time of a call that left the modules is its caller's time outside. On paths it is the
- * caller's own. */
+/* Time outside the modules belongs to the caller; on paths to its self time. */
 static inline void add_outside(const struct thread *thread, const struct record *caller,
                                uint64_t self)
 {
@@ -92,21 +87,20 @@ static inline void add_outside(const struct thread *thread, const struct record 
         add((uint64_t *)&thread->nodes[caller->node].self, self);
 }
 
-/* Whether it was suspended with its coroutine before it jumped. It is in the chain for the other
- * call's sake, and no part of the call that has resumed it. */
+/* Whether it jumped and was suspended with its coroutine. It is in the chain for its callee, but no
+ * part of the call that resumed that. */
 static inline bool is_apart(const struct record *record)
 {
     return is_jumper(record) && record->begin == PROBE_JUMPER_APART;
 }
 
-/* The call is over; the caller of this function takes it out of the chain. Sums are not cut off at
- * zero: short calls come out above and below their mean. */
+/* Sums may go below zero: short calls vary around their mean. */
 static inline void finish(struct record *record, uint64_t now, bool is_in_chain,
                           enum probe_exit exit)
 {
     struct thread *thread = probe_own_thread();
     struct probe_stat *stat = record->stat;
-    /* a call that was left has not passed its exit: about half of the cost */
+    /* others skipped the exit, about half of the cost */
     const bool has_returned =
         exit == PROBE_EXIT_RETURN || exit == PROBE_EXIT_TAIL || exit == PROBE_EXIT_TAIL_CUT;
     const uint64_t whole = probe_inside.shared->cost.whole >> !has_returned;
@@ -177,7 +171,7 @@ void probe_take_off(uint64_t ticks)
     add(&thread->innermost->probe_ticks, ticks);
 }
 
-enum { CHAIN_MOST = 1 << 22 }; /* records: a longer chain is a loop */
+enum { CHAIN_MOST = 1 << 22 }; /* a longer chain is a loop */
 
 /* == Places of calls that have jumped == */
 
@@ -186,15 +180,13 @@ static inline struct record *places_of(const struct thread *thread)
     return (struct record *)(uintptr_t)PROBE_JUMPERS_AT + (uint64_t)thread->slab * PROBE_JUMPERS;
 }
 
-/* Whether a jumper's place holds an open call of this thread, or of a stack whose slots lead there.
- * Calls of the slab's earlier thread are over. */
+/* Also for a stack whose slots map there. */
 static inline bool is_taken(const struct thread *thread, const struct record *place)
 {
     return place->serial && (place->serial == thread->serial || record_of(place->slot) == place);
 }
 
-/* Returns NULL after LOOKS places that are taken. The search begins at the last place taken, which
- * is nearly always free again first. */
+/* The search starts at the last one taken, usually free again. */
 static inline struct record *take_place(struct thread *thread)
 {
     enum { LOOKS = 64 };
@@ -207,7 +199,6 @@ static inline struct record *take_place(struct thread *thread)
     return NULL;
 }
 
-/* For a call that is over, when it is out of the chain. */
 static inline void give_place_back(struct thread *thread, const struct record *record)
 {
     if (is_jumper(record) && !record->serial &&
@@ -215,10 +206,10 @@ static inline void give_place_back(struct thread *thread, const struct record *r
         thread->next_jumper--;
 }
 
-/* Ends a call whose probe a signal's handler has left; its time is lost. A call becomes the
- * innermost before it is counted, gets its serial right after, and loses it before its end counts.
- * So a call without a serial is open if its function has one open call more than frames above.
- * Without this, all later calls of the function would count as recursive. */
+/* Ends a call whose probe a signal handler left; its time is lost. A call becomes innermost, is
+ * counted, gets its serial, and loses it before its end counts. So without a serial it is open if
+ * its function has one open call more than frames above. Without this, later calls would count as
+ * recursive. */
 static SAVES_ALL __attribute__((noinline)) void settle(struct thread *thread, struct record *record,
                                                        enum probe_exit exit)
 {
@@ -226,7 +217,7 @@ static SAVES_ALL __attribute__((noinline)) void settle(struct thread *thread, st
     const bool is_logged =
         probe_inside.shared->extras & PROBE_LOG && probe_inside.shared->log_reach;
     uint64_t open = 0, open_on_path = 0;
-    bool is_at_work = false; /* the handler has interrupted a probe above */
+    bool is_at_work = false; /* another probe was interrupted above */
     uint32_t steps = 0;
     if (!is_of(thread, stat))
         return;
@@ -256,9 +247,7 @@ static SAVES_ALL __attribute__((noinline)) void settle(struct thread *thread, st
     add(&stat->ended, 1);
 }
 
-/* Takes the innermost call out of the chain. An own call was left without a return. A foreign call
- * is suspended or left, which its end or the next use of its slot will show. Calls that have jumped
- * to it stay with it. */
+/* An own call was left. A foreign one may be suspended, until its end or the slot's next use. */
 static inline void drop_innermost(struct thread *thread, uint64_t now, enum probe_exit exit)
 {
     struct record *record = thread->innermost;
@@ -275,7 +264,6 @@ static inline void drop_innermost(struct thread *thread, uint64_t now, enum prob
     give_place_back(thread, record);
 }
 
-/* Makes an open call the innermost. False: it is not in the chain. */
 static SAVES_ALL __attribute__((noinline)) bool uncover(struct thread *thread,
                                                         struct record *record, uint64_t now)
 {
@@ -292,8 +280,7 @@ static SAVES_ALL __attribute__((noinline)) bool uncover(struct thread *thread,
     return true;
 }
 
-/* To end several calls takes longer than the usual end of one, about half of a probe. The rest is
- * no part of their caller's time. */
+/* Several ends take longer than one, about half a probe. The rest is not the caller's time. */
 static inline void take_off_end(struct record *caller, uint64_t now)
 {
     const uint64_t took = probe_ticks() - now, usual = probe_inside.shared->cost.whole / 2;
@@ -318,7 +305,7 @@ static inline void end_call(struct thread *thread, struct record *record, uint64
     if (is_in_chain)
         thread->innermost = parent;
     atomic_signal_fence(memory_order_seq_cst);
-    /* later than above, because a signal's handler follows these links */
+    /* last: a signal handler follows these links */
     for (const struct record *jumper = first; jumpers; jumper = jumper->parent, jumpers--)
         give_place_back(thread, jumper);
     if (is_in_chain && parent != first && exit == PROBE_EXIT_RETURN)
@@ -333,8 +320,8 @@ SAVES_ALL void probe_end_call(struct thread *thread, struct record *record, uint
 
 /* == Calls that jump to others == */
 
-/* Whether a call that has jumped is cut at the jump: too many at its slot have jumped, or one of
- * either function has, as in interpreters whose operations jump from one to the next. */
+/* True if many calls at the slot jumped, or one of either function, as in interpreters whose
+ * operations jump to each other. */
 static inline bool is_cut(const struct record *record, const struct probe_stat *next)
 {
     enum { JUMPERS = 64 };
@@ -350,8 +337,7 @@ static inline bool is_cut(const struct record *record, const struct probe_stat *
     return false;
 }
 
-/* Makes a call the innermost that was suspended with its coroutine and is in no chain, with all
- * that has jumped to it. */
+/* Adds a suspended coroutine's call, with its jumpers. */
 static void take_in(struct thread *thread, struct record *record)
 {
     struct record *outermost = record;
@@ -364,7 +350,7 @@ static void take_in(struct thread *thread, struct record *record)
     make_innermost(thread, record);
 }
 
-/* Moves its record to another place. It is open there when it is in the chain: see settle(). */
+/* The new record is open once it is in the chain: see settle(). */
 static void move(struct thread *thread, struct record *record, struct record *place, bool is_apart)
 {
     *place = *record;
@@ -395,7 +381,6 @@ SAVES_ALL struct record *probe_jump(struct thread *thread, struct record *record
     return parent;
 }
 
-/* The jumpers above it in the chain stay. */
 SAVES_ALL void probe_end_point(struct thread *thread, struct record *point, uint64_t now)
 {
     struct record **link = &thread->innermost;
@@ -410,7 +395,6 @@ SAVES_ALL void probe_end_point(struct thread *thread, struct record *point, uint
     atomic_signal_fence(memory_order_seq_cst);
 }
 
-/* Ends the calls on the thread's own stack at or below an address. */
 SAVES_ALL __attribute__((noinline)) void probe_end_below(struct thread *thread, uint64_t address,
                                                          uint64_t now, enum probe_exit exit)
 {
@@ -421,7 +405,7 @@ SAVES_ALL __attribute__((noinline)) void probe_end_below(struct thread *thread, 
         thread->allocator_slot = 0;
 }
 
-enum { RESULT = -3 }; /* words from the slot: where probe_leave has saved rax */
+enum { RESULT = -3 }; /* rax saved by probe_leave */
 
 SAVES_ALL uint64_t probe_left(uint64_t now, uint64_t slot)
 {

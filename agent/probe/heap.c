@@ -1,6 +1,5 @@
-/* Adds up what calls of functions allocate, and what calls of checked ones leave, and checks the
- * headers of glibc's blocks. It reads only what a live block has: its own header and, where its
- * size is right, that of its neighbour. */
+/* Counts what calls allocate and what checked calls keep, and checks glibc's block headers. It
+ * reads only what live blocks have: their header and, if their size is right, the neighbour's. */
 #include "agent/probe/heap.h"
 
 _Static_assert((int)PROBE_HEAP_FUNCTIONS == (int)PROBE_THUNKS &&
@@ -9,7 +8,7 @@ _Static_assert((int)PROBE_HEAP_FUNCTIONS == (int)PROBE_THUNKS &&
 
 enum { CHUNK_HEADER = 16, CHUNK_LEAST = 32 };
 
-/* Bits of the word before a block (glibc, malloc/malloc.c). */
+/* In the word before a block (glibc malloc/malloc.c). */
 enum { BEFORE_IN_USE = 1, MAPPED = 2, OTHER_ARENA = 4, NEVER = 8, FLAGS = 7 };
 
 static const uint64_t size_most = UINT64_C(1) << 40;
@@ -22,7 +21,7 @@ static inline uint64_t word_at(uint64_t address)
 static struct probe_heap_thread *heap_of(struct thread *thread)
 {
     struct probe_heap_thread *heap = &probe_inside.shared->heap.threads[thread->slab];
-    if (heap->serial != thread->serial) { /* the slab was another thread's */
+    if (heap->serial != thread->serial) { /* the data was another thread's */
         heap->open = 0;
         heap->reported = 0;
         thread->allocator_slot = 0;
@@ -33,15 +32,14 @@ static struct probe_heap_thread *heap_of(struct thread *thread)
 
 /* == What allocators call a block == */
 
-/* Functions of allocators take and return nothing in vector registers, so this may change them. */
+/* Allocators have no vector arguments or results, so this may change them. */
 static __attribute__((force_align_arg_pointer, noinline)) uint64_t ask_allocator(uint64_t usable,
                                                                                  uint64_t block)
 {
     return ((uint64_t(*)(uint64_t))(uintptr_t)usable)(block);
 }
 
-/* Usable bytes of a block; of glibc's as malloc_usable_size counts. Freeing a block reads the word
- * before it anyway. */
+/* For glibc as malloc_usable_size; free() reads that word anyway. */
 static SAVES_ALL uint64_t bytes_of(uint32_t function, uint64_t block)
 {
     const struct probe_heap *all = &probe_inside.shared->heap;
@@ -76,8 +74,7 @@ static inline struct probe_heap_block *place_of(uint64_t key)
     return &probe_inside.shared->heap.watched[mixed >> 48 & (PROBE_HEAP_WATCHED - 1)];
 }
 
-/* 26 bits of the key, the size in units of 16, and the two flags that never change. Two threads may
- * write to one place at the same time: the bits of the key show what belongs together. */
+/* 26 key bits reveal races for a position; the size in units of 16; two constant flags. */
 static inline uint64_t header_noted(uint64_t key, uint64_t header)
 {
     return (key * UINT64_C(0xd6e8feb86659fd93)) >> 38 << 38 | (header >> 4) << 2 |
@@ -106,8 +103,7 @@ static void unwatch(uint64_t block)
 
 enum watched { UNKNOWN, SAME, CHANGED };
 
-/* Compares the word before a block with what was there when it was allocated. The block must be
- * watched before and after that is read. */
+/* The block must be watched before and after the read. */
 static enum watched look_up(uint64_t block)
 {
     const uint64_t key = key_of(block);
@@ -130,16 +126,15 @@ static inline bool is_same_page(uint64_t one, uint64_t other)
     return one / PROBE_PAGE == other / PROBE_PAGE;
 }
 
-/* Whether a word can be a header of an arena. Fenceposts at its ends have 16 or nothing. */
+/* Fenceposts of arenas have 16 or 0. */
 static bool is_header(uint64_t header)
 {
     const uint64_t size = header & ~(uint64_t)FLAGS;
     return !(header & (MAPPED | NEVER)) && size < size_most;
 }
 
-/* Checks the header behind a block whose size is right. A watched neighbour must have its header.
- * Another one must lead to the end of a page, where arenas end, or to another header on a page that
- * is known to exist. */
+/* A watched neighbour must have its header. Another must lead to a page's end, where arenas end, or
+ * to a header on an existing page. */
 static enum broken look_behind(uint64_t block, uint64_t size, bool is_other_arena)
 {
     const uint64_t next = block + size, header = word_at(next - 8);
@@ -151,12 +146,10 @@ static enum broken look_behind(uint64_t block, uint64_t size, bool is_other_aren
     if (end % PROBE_PAGE == 0 || !is_same_page(end + 8, next - 8))
         return GOOD;
     const bool leads_on = is_header(word_at(end + 8));
-    return leads_on || word_at(next - 8) != header ? GOOD
-                                                   : NEXT; /* other threads may have changed it */
+    return leads_on || word_at(next - 8) != header ? GOOD : NEXT; /* other threads may change it */
 }
 
-/* Checks a block that this thread is about to free. Where its size is not known, only its own page
- * is read. */
+/* If its size is unknown, only its page is read. */
 static enum broken look_at(uint64_t block, enum watched known)
 {
     const uint64_t header = word_at(block - 8), size = header & ~(uint64_t)FLAGS;
@@ -174,8 +167,7 @@ static enum broken look_at(uint64_t block, enum watched known)
     return look_behind(block, size, header & OTHER_ARENA);
 }
 
-/* A block is freed or resized: checks the headers before and behind it where it is watched, or a
- * checked call is open. */
+/* Only if it is watched or a checked call is open. */
 static void look_before_free(struct thread *thread, struct probe_heap_thread *heap, uint64_t block)
 {
     const bool is_open = heap && heap->open;
@@ -203,8 +195,7 @@ static void look_before_free(struct thread *thread, struct probe_heap_thread *he
 
 /* == Bytes by function == */
 
-/* Whether a call in the chain is open where an allocator's function with that slot runs: a record
- * below it was left, and call points and calls that left the modules have no figures of bytes. */
+/* Lower records were left. Call points and calls outside the modules have no byte figures. */
 static inline bool is_open_around(const struct thread *thread, const struct record *record,
                                   uint64_t slot)
 {
@@ -263,9 +254,7 @@ static inline void add_to(_Atomic uint64_t *sum, uint64_t value)
     atomic_fetch_add_explicit(sum, value, memory_order_relaxed);
 }
 
-/* A block of the innermost call's function, and its bytes of the functions of all open calls, of
- * each once. Nothing is noted where calls begin and end, so calls that are left, and threads that
- * end, leave nothing behind. */
+/* Beginnings and ends note nothing, so calls that are left leave nothing behind. */
 static SAVES_ALL __attribute__((noinline)) void count_block(const struct thread *thread,
                                                             uint64_t slot, uint64_t bytes)
 {
@@ -308,7 +297,7 @@ static inline uint32_t operation_of(uint32_t function)
     return probe_inside.shared->heap.operations[function] & PROBE_HEAP_OPERATION;
 }
 
-/* A product that is too large wraps around: the call fails, and is not counted. */
+/* May wrap: then the call fails and does not count. */
 static inline uint64_t requested_bytes(uint32_t operation, const struct probe_saved *saved)
 {
     switch (operation) {
@@ -322,13 +311,11 @@ static inline uint64_t requested_bytes(uint32_t operation, const struct probe_sa
     }
 }
 
-/* Whether bytes of this thread are counted by function now. */
 static inline bool counts_bytes(const struct thread *thread)
 {
     return probe_inside.shared->extras & PROBE_HEAP_BYTES && thread->innermost != &thread->root;
 }
 
-/* One function of the allocator calls another: that is a part of its work. */
 static inline bool is_inside(const struct thread *thread, uint64_t slot)
 {
     return thread->allocator_slot && slot < thread->allocator_slot &&
@@ -359,7 +346,6 @@ SAVES_ALL bool probe_heap_enters(struct thread *thread, uint32_t function, uint6
     return true;
 }
 
-/* The block that the allocator's function has made; 0: none. */
 static uint64_t block_of(const struct probe_heap_thread *heap, uint64_t result)
 {
     switch (operation_of(heap->function)) {
@@ -394,9 +380,8 @@ SAVES_ALL void probe_heap_leaves(struct thread *thread, uint64_t slot, uint64_t 
 
 /* == Calls of checked functions == */
 
-/* Checked calls on the thread's own stack lie one below the other. A call at the new one's slot or
- * below it was left. Room is taken before it is filled, because a signal's handler may come
- * between. */
+/* Own calls at or below the slot were left. Room is taken before it is filled: a signal handler may
+ * come between. */
 SAVES_ALL void probe_heap_begin(struct thread *thread, uint32_t function, uint64_t slot,
                                 bool has_jumped)
 {
@@ -407,7 +392,7 @@ SAVES_ALL void probe_heap_begin(struct thread *thread, uint32_t function, uint64
     while (open && heap->calls[open - 1].slot < slot + !has_jumped)
         open--;
     if (!open && thread->allocator_slot <= slot)
-        thread->allocator_slot = 0; /* it was left */
+        thread->allocator_slot = 0;
     if (open == PROBE_HEAP_CALLS)
         return;
     struct probe_heap_call *call = &heap->calls[open];
@@ -420,8 +405,7 @@ SAVES_ALL void probe_heap_begin(struct thread *thread, uint32_t function, uint64
     call->epoch = atomic_load(&probe_inside.shared->heap.epoch);
 }
 
-/* Warns of a call that leaves more than it may. Of calls within calls of one function only the
- * outermost counts. */
+/* Of recursive calls the outermost counts. */
 SAVES_ALL void probe_heap_end(struct thread *thread, uint32_t function, uint64_t slot,
                               bool is_outermost)
 {

@@ -1,21 +1,19 @@
-/* The tracing agent, inside: the bytes that calls of checked functions leave allocated. */
+/* The tracing agent's heap check: bytes that checked calls leave allocated. */
 #ifndef SPROF_AGENT_PROBE_INSIDE_HEAP_H
 #define SPROF_AGENT_PROBE_INSIDE_HEAP_H
 
 #include "agent/probe/thread.h"
 
-/* A function of an allocator begins. True: its exit is wanted, because a checked call is open in
- * this thread and on its stack. */
+/* An allocator function begins. True: its exit must be seen. */
 bool probe_heap_enters(struct thread *thread, uint32_t function, uint64_t slot,
                        const struct probe_saved *saved)
     __attribute__((visibility("hidden"))) SAVES_ALL;
 
-/* The call of a slot has returned this. */
+/* The call at `slot` returned `result`. */
 void probe_heap_leaves(struct thread *thread, uint64_t slot, uint64_t result)
     __attribute__((visibility("hidden"))) SAVES_ALL;
 
-/* A call of a checked function begins. `has_jumped`: at a slot whose call goes on. The end has
- * `is_outermost`: of that function. */
+/* `has_jumped`: the slot's previous call continues. */
 void probe_heap_begin(struct thread *thread, uint32_t function, uint64_t slot, bool has_jumped)
     __attribute__((visibility("hidden"))) SAVES_ALL;
 void probe_heap_end(struct thread *thread, uint32_t function, uint64_t slot, bool is_outermost)

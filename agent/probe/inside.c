@@ -1,4 +1,4 @@
-/* The data of the agent that its C files and assembly share. */
+/* Data shared by the tracing agent's C files and assembly. */
 #include "agent/probe/table.h"
 
 struct probe_inside probe_inside;
@@ -7,6 +7,5 @@ struct probe_inside probe_inside;
 _Thread_local TLS_MODEL struct thread probe_thread;
 #endif
 
-/* Of the calibration. */
 uint32_t probe_below;
 void (*probe_called)(void);

@@ -1,8 +1,6 @@
-/* The tracing agent, inside: keeps the calls that meet a rule, with their callers.
- *
- * The `node` of a record is the number of its call in its thread, once the call is to be kept; 0
- * before. A call that ends without a number and meets no rule writes nothing. One that meets a rule
- * gives numbers to all its callers, which are written as open then, and again when they end. */
+/* Keeps traced calls that meet a rule, with their callers, in the thread's ring. A kept call has a
+ * number in its record's `node`. Others write nothing. Callers are numbered and written as open,
+ * and again when they end. */
 #ifndef SPROF_AGENT_PROBE_INSIDE_KEEP_H
 #define SPROF_AGENT_PROBE_INSIDE_KEEP_H
 
@@ -10,7 +8,6 @@
 
 /* == Rules == */
 
-/* Whether a call is among the first ones of its second. */
 static inline bool is_among_first(struct probe_keep_rule *rule, uint64_t now)
 {
     const uint64_t length = probe_inside.shared->keep.second_ticks;
@@ -24,7 +21,6 @@ static inline bool is_among_first(struct probe_keep_rule *rule, uint64_t now)
     return true;
 }
 
-/* How many longer or equal ones there were before a call, among the longest of its function. */
 static inline uint32_t rank_of(const struct probe_slowest *slowest, int64_t total)
 {
     uint32_t rank = 0;
@@ -33,7 +29,6 @@ static inline uint32_t rank_of(const struct probe_slowest *slowest, int64_t tota
     return rank;
 }
 
-/* How many of the longest calls the rules for a function need. */
 static inline uint32_t slowest_needed(uint64_t rules)
 {
     uint32_t most = 0;
@@ -44,7 +39,6 @@ static inline uint32_t slowest_needed(uint64_t rules)
     return most < PROBE_KEEP_SLOWEST ? most : PROBE_KEEP_SLOWEST;
 }
 
-/* The shortest one of the first places. */
 static inline uint32_t shortest_place(const struct probe_slowest *slowest, uint32_t places)
 {
     uint32_t found = 0;
@@ -54,7 +48,6 @@ static inline uint32_t shortest_place(const struct probe_slowest *slowest, uint3
     return found;
 }
 
-/* Takes the place of the shortest one, where a call is longer. */
 static inline void note_slow(struct probe_slowest *slowest, uint32_t places, int64_t total)
 {
     enum { TRIES = 64 };
@@ -66,7 +59,7 @@ static inline void note_slow(struct probe_slowest *slowest, uint32_t places, int
     }
 }
 
-/* The ticks that a call needs at least to meet one of the rules, now and later. */
+/* The least to meet any rule, now and later. */
 static inline int64_t least_now(const struct probe_slowest *slowest, uint64_t rules)
 {
     const uint32_t places = slowest_needed(rules);
@@ -84,9 +77,8 @@ static inline int64_t least_now(const struct probe_slowest *slowest, uint64_t ru
     return least;
 }
 
-/* Notes a long call, and lets shorter ones pass from then on. The tracer may empty the list, or add
- * a rule, between: it writes the least ticks behind that, and what is written here is looked at
- * again. */
+/* The tracer may clear the list or add rules meanwhile and writes `least` afterwards, so it is
+ * checked again. */
 static SAVES_ALL __attribute__((noinline)) void raise_least(uint32_t function, uint64_t rules,
                                                             int64_t total)
 {
@@ -102,15 +94,13 @@ static SAVES_ALL __attribute__((noinline)) void raise_least(uint32_t function, u
 
 /* == Callers that are open == */
 
-/* How many callers get numbers at a time: a ring has room for so many. The callers above them get
- * theirs when the last one of these ends. */
+/* Callers numbered at a time. Those above follow when the last of these ends. */
 static inline uint32_t marks_most(const struct thread *thread)
 {
     return (uint32_t)(thread->ring_mask + 1) / 16;
 }
 
-/* The nearest open call from a record upwards that may be kept. Records without a serial are of
- * calls whose probes a signal's handler has interrupted. */
+/* Records without a serial: a signal handler interrupted the probe. */
 static inline struct record *open_at(struct thread *thread, struct record *record)
 {
     for (uint32_t steps = 0; record != &thread->root &&
@@ -128,12 +118,11 @@ static inline struct record *caller_of(struct thread *thread, const struct recor
 
 /* == Calls that have ended == */
 
-/* What a rule judges of a call that has ended. */
 struct ended {
     int64_t total, self;
     uint64_t begin, now;
     enum probe_exit exit;
-    uint32_t rank;                     /* see rank_of */
+    uint32_t rank;
     const struct probe_values *values; /* NULL: none are compared */
     struct probe_kept_values kept;
 };
@@ -168,7 +157,7 @@ static inline bool takes_call(uint32_t number, const struct ended *call)
     return !rule->next || atomic_fetch_add(&rule->taken, 1) < rule->next;
 }
 
-/* Of rules that only calls in calls of certain functions meet, those of which no caller is open. */
+/* Rules for calls inside certain functions, none of which is open. */
 static inline uint64_t rules_without_caller(struct thread *thread, const struct record *record,
                                             uint64_t rules)
 {
@@ -186,7 +175,6 @@ static inline uint64_t rules_without_caller(struct thread *thread, const struct 
     return rules;
 }
 
-/* The rules that a call meets which has ended. */
 static inline uint64_t rules_met(struct thread *thread, struct record *record, uint32_t function,
                                  int64_t total, int64_t self, uint64_t now, bool has_words,
                                  enum probe_exit exit)
@@ -194,8 +182,6 @@ static inline uint64_t rules_met(struct thread *thread, struct record *record, u
     struct probe_shared *shared = probe_inside.shared;
     const uint64_t all = rules_in_force(function);
     const uint32_t needed = slowest_needed(all);
-    /* What probes took is a mean, so a short call may come out below zero. It is one all the same.
-     */
     const int64_t length = total > 0 ? total : 1;
     struct ended call = {
         .total = total, .self = self, .begin = *begin_of(record), .now = now, .exit = exit};
@@ -220,7 +206,7 @@ static inline uint64_t rules_met(struct thread *thread, struct record *record, u
 
 /* == Room == */
 
-/* Units that are free, without those for the ends of numbered calls that are open. */
+/* Leaves room for ends of numbered calls. */
 static inline uint64_t kept_room(const struct thread *thread)
 {
     const uint64_t units = thread->ring_mask + 1, ends = thread->open_logged * PROBE_KEPT_UNITS;
@@ -240,8 +226,7 @@ static inline uint32_t count_unmarked(struct thread *thread, struct record *reco
     return count;
 }
 
-/* The number of a call, which gets one where it has none. Both steps are one instruction each: a
- * handler that comes between may have given it a number. */
+/* Single instructions: a handler may number the call in between. */
 static inline uint32_t number_of(struct thread *thread, struct record *record)
 {
     uint32_t none = 0, number = 1;
@@ -260,7 +245,7 @@ static inline uint32_t units_of(const struct valued *valued)
     return PROBE_VALUES_UNITS + (bytes + PROBE_UNIT_BYTES - 1) / PROBE_UNIT_BYTES;
 }
 
-/* The header is written last: it says that the rest is there. `valued` NULL: without values. */
+/* The header is last: it validates the rest. */
 static inline void put_kept(struct thread *thread, const struct probe_kept *kept,
                             const struct valued *valued, const struct record *record, uint32_t kind,
                             enum probe_exit exit)
@@ -283,7 +268,7 @@ static inline void put_kept(struct thread *thread, const struct probe_kept *kept
     put_header(&to->header, probe_log_header(place, kind, exit, more, function));
 }
 
-/* Gathers the values of a call that ends. NULL: none are wanted, or there is no room for them. */
+/* NULL: no values, or no room. */
 static SAVES_ALL __attribute__((noinline)) struct valued *take_values(struct thread *thread,
                                                                       struct record *record,
                                                                       uint64_t now, bool has_words,
@@ -319,8 +304,7 @@ static SAVES_ALL __attribute__((noinline)) struct valued *take_values(struct thr
     return NULL;
 }
 
-/* Gives numbers to an open call and its callers, `count` in all, and writes them. Returns the
- * number of the first; 0: the root has none. */
+/* Returns the first number; 0: the root's. */
 static SAVES_ALL __attribute__((noinline)) uint32_t mark(struct thread *thread,
                                                          struct record *record, uint32_t count)
 {
@@ -351,7 +335,7 @@ static inline void count_dropped(uint64_t rules)
         atomic_fetch_add(&probe_inside.shared->keep.rules[__builtin_ctzll(rules)].dropped, 1);
 }
 
-/* A call has ended: keeps it where it meets a rule, or has a number. */
+/* Writes it if it meets a rule or has a number. */
 static SAVES_ALL __attribute__((noinline)) void keep_end(struct thread *thread,
                                                          struct record *record, uint64_t now,
                                                          int64_t total, int64_t self,
@@ -386,18 +370,17 @@ static SAVES_ALL __attribute__((noinline)) void keep_end(struct thread *thread,
         .is_apart = !is_in_chain,
     };
     struct valued *valued = take_values(thread, record, now, is_in_chain, exit);
-    record->node = 0; /* before it is written: else a handler that leaves between repeats it */
+    record->node = 0; /* first: a handler that leaves must not repeat it */
     put_kept(thread, &kept, valued, record, PROBE_LOG_END, exit);
     if (!valued)
         return;
     valued->is_busy = 0;
-    /* To read memory takes microseconds, which are no part of the caller's time. */
+    /* Reading memory takes microseconds, which are not the caller's time. */
     const uint64_t took = probe_ticks() - now, usual = probe_inside.shared->cost.whole;
-    if (exit == PROBE_EXIT_RETURN) /* calls that are left take it off together */
+    if (exit == PROBE_EXIT_RETURN) /* others subtract it together */
         add(&caller->probe_ticks, took > usual ? took - usual : 0);
 }
 
-/* Fills room that was taken and never filled, as log_mend does. */
 static inline void keep_mend(struct thread *thread)
 {
     const uint64_t head = thread->ring->head;

@@ -1,9 +1,9 @@
-/* Switches all probes off where their lease is not renewed: tracer and keeper were killed, or a
- * deadline passed while the tracer stands still. */
+/* Switches all probes off when their lease ends: tracer and keeper were killed, or a deadline
+ * passed during a stop of the tracer. */
 #include "agent/probe/inside.h"
 
-/* After the whole machine stood still (as virtual ones do) the tracer renews the lease a moment
- * later. False: the extension is used up. */
+/* The machine may have paused (virtual ones do) before the tracer could renew. False: already
+ * extended. */
 static bool extend(struct probe_shared *shared, uint64_t lease, uint64_t now)
 {
     const uint64_t deadline = atomic_load_explicit(&shared->deadline, memory_order_relaxed),
@@ -27,7 +27,7 @@ void probe_end_lease(uint64_t now)
         return;
     for (uint32_t i = 0; i < count; i++)
         atomic_store_explicit(&shared->tiers[i], PROBE_OFF, memory_order_relaxed);
-    if (atomic_load(&shared->heap.epoch)) /* bytes of checked calls are not counted any more */
+    if (atomic_load(&shared->heap.epoch)) /* bytes no longer count */
         atomic_fetch_add(&shared->heap.epoch, 1);
     atomic_store(&shared->lease_over, lease);
 }

@@ -1,6 +1,5 @@
-/* Serves tracers without ptrace: a thread waits at a socket. It has none of the program's
- * descriptors, no capabilities, and no signals. It exists only in programs that were started with
- * PROBE_VARIABLE=listen. */
+/* The tracing agent's thread that serves tracers without ptrace, if PROBE_VARIABLE=listen. It has
+ * no descriptors of the program, no capabilities and no signals. */
 #include "agent/probe/inside.h"
 
 #include "base/compat.h"
@@ -10,7 +9,7 @@
 
 enum {
     PAGE = 4096,
-    BLOCK_BYTES = 256 << 10, /* its stack, its own data, and a guard page */
+    BLOCK_BYTES = 256 << 10,
     THREAD_FLAGS = 0x100 | 0x800 | 0x10000 | 0x80000, /* VM, SIGHAND, THREAD, SETTLS */
     SET_MASK = 2,                                     /* SIG_SETMASK */
     SIGNALS_BYTES = 8,
@@ -22,11 +21,11 @@ enum {
     CLOSE_ON_EXEC = 02000000,    /* SOCK_CLOEXEC, O_CLOEXEC */
     READ_WRITE = 2,              /* O_RDWR */
     BACKLOG = 4,
-    REMOVE = 9,        /* MADV_REMOVE */
-    TRACES = 16,       /* memory of so many earlier traces may still be written to */
-    SWITCH_ON = 0xe9,  /* a jump */
-    SWITCH_OFF = 0x3d, /* cmp, of the same length; see plan/embedded.h */
-    FAR_JUMP = 0x25ff, /* jmp *0(%rip), and the address where a switch leads */
+    REMOVE = 9,  /* MADV_REMOVE */
+    TRACES = 16, /* earlier traces, perhaps still written to */
+    SWITCH_ON = 0xe9,
+    SWITCH_OFF = 0x3d, /* cmp: plan/embedded.h */
+    FAR_JUMP = 0x25ff, /* jmp *0(%rip), then the address */
 };
 
 /* == Code == */
@@ -37,8 +36,7 @@ static int open_memory(void)
                             READ_WRITE | CLOSE_ON_EXEC, 0, 0, 0);
 }
 
-/* Sends the hello with a descriptor of the program's memory, through which the tracer writes code.
- */
+/* Sends the hello with a descriptor of the program's memory. */
 static bool say(int fd, const struct probe_hello *hello)
 {
     const int memory = open_memory();
@@ -55,8 +53,7 @@ static bool read_memory(int memory, uint64_t at, void *to, uint64_t size)
     return inside_call(SYS_pread64, memory, (long)to, (long)size, (long)at, 0, 0) == (long)size;
 }
 
-/* Whether a switch is on and leads to a thunk. The tracer's note may be outdated: a library may
- * have been unloaded. */
+/* Its library may be unloaded. */
 static bool is_on(int memory, uint64_t at)
 {
     struct __attribute__((packed)) {
@@ -75,7 +72,6 @@ static bool is_on(int memory, uint64_t at)
            there.to - (uint64_t)(uintptr_t)probe_thunks < PROBE_THUNKS * ARCH_THUNK_BYTES;
 }
 
-/* Turns off what a killed tracer has left on. */
 static void turn_off(const struct probe_shared *shared)
 {
     const uint8_t off = SWITCH_OFF;
@@ -87,8 +83,8 @@ static void turn_off(const struct probe_shared *shared)
         inside_call(SYS_close, memory, 0, 0, 0, 0, 0);
 }
 
-/* A thread may be within a probe for a long time, and then write to the figures of that trace.
- * Their memory is given back now, and their addresses some traces later. */
+/* A thread may stay in a probe and write to figures later. Pages are freed now, addresses some
+ * traces later. */
 static void retire(struct probe_shared *shared)
 {
     static struct {
@@ -108,7 +104,7 @@ static void retire(struct probe_shared *shared)
     old[place].bytes = bytes;
 }
 
-/* Until the tracer ends the trace or dies. Then thunks pass through. */
+/* Afterwards thunks skip the agent. */
 static void converse(int fd)
 {
     struct probe_hello hello;
@@ -141,12 +137,12 @@ static uint32_t put_number(char *at, uint32_t number)
     return length + 1;
 }
 
-/* In Linux's abstract namespace, so nothing is left of it after the program. */
+/* An abstract name needs no cleanup. */
 static long open_socket(void)
 {
     struct {
         uint16_t family;
-        char path[sizeof PROBE_LISTENS + 16]; /* begins with a NUL */
+        char path[sizeof PROBE_LISTENS + 16];
     } address = {.family = LOCAL};
     uint32_t length = 1;
     for (const char *name = PROBE_LISTENS; *name; name++)
@@ -162,7 +158,6 @@ static long open_socket(void)
     return fd;
 }
 
-/* The thread keeps only the rights that it needs. */
 static void give_up_rights(void)
 {
     const struct {
@@ -174,8 +169,7 @@ static void give_up_rights(void)
     inside_call(SYS_capset, (long)&header, (long)none, 0, 0, 0, 0);
 }
 
-/* The descriptors are a copy of the program's. The program may close its own, and use the numbers
- * again. */
+/* Uses a copy of the program's descriptors, which may be closed and reused. */
 static void listen(void)
 {
     inside_call(SYS_prctl, SET_NAME, (long)"sprof", 0, 0, 0, 0);
@@ -204,7 +198,7 @@ void probe_listen(void)
         return;
     inside_call(SYS_mprotect, block, PAGE, 0, 0, 0, 0);
     probe_say_thread(&thread);
-    /* as libc: the thread's data lies below the address that its pointer holds */
+    /* like libc: data is below the pointer */
     uint64_t *pointer = (uint64_t *)(uintptr_t)(block + BLOCK_BYTES - PAGE);
     pointer[0] = pointer[2] = (uint64_t)(uintptr_t)pointer;
     const int64_t below = thread.thread < 0 ? -thread.thread : 0;

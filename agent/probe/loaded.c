@@ -1,6 +1,6 @@
-/* The loader calls this instead of the function for debuggers: after it has mapped libraries,
- * before it relocates them or runs their constructors, and after it has unmapped some. The thread
- * waits until the tracer has placed its probes. */
+/* Replaces the loader's function for debuggers: called after libraries are mapped, before they are
+ * relocated or constructed, and after unmapping. The thread waits until the tracer has placed
+ * probes. */
 #include "agent/probe/inside.h"
 
 #include <errno.h>
@@ -9,16 +9,15 @@ enum {
     COMPLETE = 0, /* RT_CONSISTENT */
     FUTEX_WAIT_SHARED = 0,
     FUTEX_WAKE_SHARED = 1,
-    LOOK_NS = 100000000, /* between two checks whether the tracer lives */
-    DEAD_LOOKS = 20,     /* checks in a row without a beat, and the process is gone */
-    SILENT_LOOKS = 100,  /* checks in a row without a beat, and it may be there */
+    LOOK_NS = 100000000,
+    DEAD_LOOKS = 20,    /* checks without a beat if its process is gone */
+    SILENT_LOOKS = 100, /* checks without a beat otherwise */
 };
 
-/* As in <link.h>. */
 struct debug {
     int version;
     void *map;
-    uint64_t notify; /* the function that the loader calls */
+    uint64_t notify;
     int state;
 };
 extern const struct debug _r_debug __attribute__((weak));
@@ -43,8 +42,7 @@ static long wait_while(_Atomic uint32_t *state, uint32_t value)
     return inside_call(SYS_futex, (long)state, FUTEX_WAIT_SHARED, value, (long)&timeout, 0, 0);
 }
 
-/* The tracer works now, and may request mappings meanwhile. Where it does not live, later threads
- * do not wait. */
+/* Serves mapping requests. After the tracer's death later threads do not wait. */
 static void wait_for_tracer(struct probe_loading *loading)
 {
     uint32_t beat = atomic_load(&loading->beat), looks = 0;
@@ -73,7 +71,7 @@ static void wait_for_tracer(struct probe_loading *loading)
 __attribute__((no_caller_saved_registers)) void probe_loaded(void)
 {
     struct probe_shared *shared = probe_inside.shared;
-    /* the tracer follows the mappings of the first process only */
+    /* the tracer follows only the first process */
     if (!*probe_inside.alive || probe_inside.is_forked || _r_debug.state != COMPLETE)
         return;
     struct probe_loading *loading = &shared->loading;

@@ -1,26 +1,25 @@
-/* The tracing agent, inside: writes the beginnings and ends of calls into a thread's ring. */
+/* Logs beginnings and ends of traced calls in the thread's ring. */
 #ifndef SPROF_AGENT_PROBE_LOG_H
 #define SPROF_AGENT_PROBE_LOG_H
 
 #include "agent/probe/call.h"
 
-/* Values of a record's `node` in a log. */
+/* In `node` of a record. */
 enum logged {
     LOGGED = 1u << 31,
     DEPTH = LOGGED - 1,
 };
 
-/* The depth of a call below a caller. The outermost one in the log has 1. */
+/* The outermost has 1. */
 static inline uint32_t depth_below(const struct record *caller)
 {
     const uint32_t depth = caller->node & DEPTH;
     return depth < PROBE_LOG_DEPTH_MAX ? depth + 1 : depth;
 }
 
-/* Room that stays free for what signal handlers log between a check and its use. */
+/* for signal handlers */
 enum { RING_MARGIN = 256 };
 
-/* One instruction, for the same reason as add(). */
 static inline uint64_t take_room(uint64_t *head, uint64_t units)
 {
     __asm__ volatile("xaddq %0, %1" : "+r"(units), "+m"(*head) : : "cc", "memory");
@@ -33,13 +32,13 @@ static inline uint64_t *unit_at(const struct thread *thread, uint64_t place)
                         (place & thread->ring_mask) * PROBE_UNIT_BYTES);
 }
 
-/* The header is written last: it says that the rest is there. */
+/* Last: it validates the rest. */
 static inline void put_header(uint64_t *unit, uint64_t header)
 {
     __atomic_store_n(unit, header, __ATOMIC_RELEASE);
 }
 
-/* Whether there is room for a beginning, and for the ends of all open calls. */
+/* Includes room for ends of open calls. */
 static inline bool has_room(const struct thread *thread)
 {
     const uint64_t units = thread->ring_mask + 1, ends = thread->open_logged + 1;
@@ -49,8 +48,8 @@ static inline bool has_room(const struct thread *thread)
 }
 
 enum logging {
-    LOG_NOT,  /* too deep: not logged, not missed */
-    LOG_FULL, /* missed; the caller counts that with the call */
+    LOG_NOT,  /* too deep */
+    LOG_FULL, /* missed */
     LOG_DONE,
 };
 
@@ -83,7 +82,7 @@ static inline void log_end(struct thread *thread, const struct record *record, u
     const uint64_t used =
         thread->ring->head - atomic_load_explicit(&thread->ring->tail, memory_order_acquire);
     thread->open_logged -= thread->open_logged > 0;
-    if (used > thread->ring_mask) /* more calls were open than room was kept for */
+    if (used > thread->ring_mask) /* more open calls than reserved ends */
         return;
     const uint64_t place = take_room(&thread->ring->head, 1);
     uint64_t *unit = unit_at(thread, place);
@@ -93,8 +92,8 @@ static inline void log_end(struct thread *thread, const struct record *record, u
     put_header(unit, probe_log_header(place, PROBE_LOG_END, exit, record->node & DEPTH, function));
 }
 
-/* Fills room that was taken and never filled, because the recorder would wait for it. Only where no
- * handler has interrupted a probe. */
+/* Fills room that was taken and never filled: the recorder would wait for it. Not while a handler
+ * has interrupted a probe. */
 static inline void log_mend(struct thread *thread)
 {
     const uint64_t head = thread->ring->head;

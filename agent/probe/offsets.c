@@ -1,4 +1,4 @@
-/* Asserts the offsets that assembly uses. It makes no code. */
+/* Asserts offsets that assembly uses; makes no code. */
 #include "agent/probe/offsets.h"
 #include "agent/probe/log.h"
 #include "agent/probe/table.h"

@@ -1,13 +1,13 @@
-/* Offsets of C's structs for assembly; offsets.c asserts each. */
+/* Struct offsets for assembly, asserted by offsets.c. */
 #ifndef SPROF_AGENT_PROBE_OFFSETS_H
 #define SPROF_AGENT_PROBE_OFFSETS_H
 
-#define THUNKS 262144 /* PROBE_THUNKS */
-/* From the return address into a thunk, ARCH_THUNK_ENTERED, to ARCH_THUNK_NUMBER and _SITE. */
+#define THUNKS 262144
+/* From a return address in a thunk to ARCH_THUNK_NUMBER and _SITE. */
 #define THUNK_NUMBER 33
 #define THUNK_SITE 41
-/* How far below the return address functions reach with instructions that are moved. In islands no
- * unwinder has rules for them. */
+/* How far moved instructions reach below the return address. Unwinders have no rules for
+ * islands. */
 #define REACHED 256
 
 /* struct probe_inside */
@@ -59,12 +59,12 @@
 #define THREAD_EDGE_R10 256
 #define THREAD_EDGE_R11 264
 
-/* struct probe_slot, and how many there are */
+/* struct probe_slot, and the table */
 #define SLOT_POINTER 320
 #define SLOT_TID 328
 #define TABLE_SLOT_BITS 9
 #define TABLE_BITS 14
-#define TABLE_FACTOR 0x61c88647 /* PROBE_TABLE_FACTOR */
+#define TABLE_FACTOR 0x61c88647
 
 /* struct probe_stat */
 #define STAT_BYTES 128
@@ -112,8 +112,8 @@
 #define KEPT_CALLER 44
 #define KEPT_RULES 48
 #define KEPT_IS_APART 56
-#define KEPT_UNITS 2      /* PROBE_KEPT_UNITS */
-#define KEPT_UNITS_MOST 5 /* with PROBE_VALUES_UNITS */
+#define KEPT_UNITS 2
+#define KEPT_UNITS_MOST 5
 #define KEPT_WORDS 64
 #define KEPT_VALUES_BYTES 144
 

@@ -1,4 +1,4 @@
-/* Unusual cases of calls that leave the traced modules: see trace/probes/outside.h. */
+/* Unusual cases of calls that leave the traced modules (trace/probes/outside.h). */
 #include "agent/probe/call.h"
 #include "agent/probe/paths.h"
 
@@ -15,11 +15,10 @@ SAVES_ALL int probe_outside_entered(uint32_t number, uint64_t slot, const struct
     if (is_others(record, slot))
         return 1;
     const uint64_t return_address = *(const uint64_t *)(uintptr_t)slot;
-    /* A jump at the end of a function with a record: both return to the same address. */
     const bool is_tail = is_in_thunks(return_address, probe_thunks, PROBE_THUNKS),
                has_jumped = is_tail && record->serial == thread->serial;
-    /* Calls below were left: by an exception, say, in whose frame a destructor calls this. Where it
-     * is caught, or goes on, they end; until then nothing is measured. */
+    /* Calls below were left, say by an exception whose cleanup calls this. They end where it is
+     * caught or continues; until then nothing is measured. */
     const uint64_t innermost = thread->innermost->slot;
     if (is_own(thread, slot) && is_own(thread, innermost) && innermost <= slot && !has_jumped)
         return 1;
@@ -30,13 +29,13 @@ SAVES_ALL int probe_outside_entered(uint32_t number, uint64_t slot, const struct
     if (!is_tail)
         record->return_address = return_address;
     fill_record(record, caller, slot, stat);
-    /* Neither paths nor the log have it. With rules it has no number. */
+    /* Paths and logs lack it; with rules it has no number. */
     record->node =
         probe_inside.shared->extras & PROBE_KEEP ? 0 : caller->node & (uint32_t)INT32_MAX;
     record->begin = probe_ticks() + probe_inside.shared->cost.inside;
     make_innermost(thread, record);
     count_call(thread, record, false);
-    if (has_jumped) /* this work is no part of the caller's time */
+    if (has_jumped) /* not the caller's time */
         add(&caller->probe_ticks, record->begin - probe_inside.shared->cost.inside - now);
     return 0;
 }

@@ -1,4 +1,4 @@
-/* The tracing agent, inside: pages that figures may be on, and nodes of paths. */
+/* Path nodes, and which pages of figures the tracing agent may use. */
 #ifndef SPROF_AGENT_PROBE_PATHS_H
 #define SPROF_AGENT_PROBE_PATHS_H
 
@@ -11,7 +11,7 @@ static inline bool has_bit(const _Atomic uint8_t *bits, uint64_t at)
     return atomic_load_explicit(&bits[at / 8], memory_order_relaxed) >> at % 8 & 1;
 }
 
-/* Whether the figures of a function are on a page that exists, or may be made. */
+/* Whether the page exists or may be made. */
 static inline bool has_page(const struct thread *thread, uint32_t extras, uint32_t function)
 {
     return !(extras & PROBE_SPARE) || function >= probe_inside.function_count ||
@@ -27,8 +27,7 @@ static inline bool has_node_page(const struct thread *thread, uint32_t node)
 
 /* == Paths == */
 
-/* The node of a function below its caller's, made where there is none. 0: no room, or too many
- * places to search. */
+/* Finds or makes the node. 0: no room, or search too long. */
 static inline uint32_t node_below(const struct thread *thread, uint32_t parent, uint32_t function,
                                   bool is_spare)
 {
@@ -49,13 +48,13 @@ static inline uint32_t node_below(const struct thread *thread, uint32_t parent, 
         if (__atomic_compare_exchange_n(&nodes[at].key, &free, key, false, __ATOMIC_RELAXED,
                                         __ATOMIC_RELAXED))
             return at;
-        if (free == key) /* a signal's handler has just made it */
+        if (free == key) /* made by a signal handler meanwhile */
             return at;
     }
     return 0;
 }
 
-/* The same for a path of two: the function that called it, if one did, and the function. */
+/* A path of two: the calling function, if any, and the function. */
 static inline uint32_t pair_node(const struct thread *thread, const struct record *caller,
                                  uint32_t function, bool is_spare)
 {

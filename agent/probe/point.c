@@ -1,17 +1,16 @@
-/* Unusual cases of call points: see trace/probes/points.h. */
+/* Unusual cases of call points (trace/probes/points.h). */
 #include "agent/probe/call.h"
 
-/* The record of a slot leaves the stack: the return address is back where it was before, so an
- * unwinder finds no record there. */
+/* Restores the return address, so unwinders ignore the record. */
 static void put_back(const struct record *record, uint64_t slot)
 {
     *(volatile uint64_t *)(uintptr_t)slot = record->return_address;
     atomic_signal_fence(memory_order_seq_cst);
 }
 
-/* A function that ends by a jump through the GOT goes on until its callee returns, as with other
- * tail calls (probe_jump). The point that called it ends here: the new one takes its record.
- * Returns whether there is such a function; the slot holds the address to which both return. */
+/* A function that ends with a jump through the GOT continues until its callee returns (probe_jump).
+ * Its call point ends: the new one takes the record. Returns whether such a function exists; the
+ * slot then holds the address to which both return. */
 static bool jump_from(struct thread *thread, struct record *point, uint64_t slot,
                       const struct probe_stat *next, uint64_t now)
 {
@@ -48,11 +47,11 @@ SAVES_ALL int probe_point_entered(uint32_t number, uint64_t slot, const struct p
     struct record *caller = has_jumped ? thread->innermost : end_left(thread, record, slot);
     fill_record(record, caller, slot, stat);
     record->return_address = *(const uint64_t *)(uintptr_t)(slot ^ POINT);
-    record->node = caller->node & INT32_MAX; /* neither paths nor the log have call points */
+    record->node = caller->node & INT32_MAX; /* paths and log have no call points */
     record->begin = probe_ticks() + probe_inside.shared->cost.inside;
     make_innermost(thread, record);
     count_call(thread, record, false);
-    if (has_jumped) /* this work is no part of the caller's time */
+    if (has_jumped) /* not the caller's time */
         add(&caller->probe_ticks, record->begin - probe_inside.shared->cost.inside - now);
     return 0;
 }

@@ -1,5 +1,5 @@
-/* Begins calls: fills their records and counts them. No system call, no libc, no lock, only general
- * registers; a signal may interrupt it anywhere and enter it again. */
+/* Begins traced calls: fills and counts their records. No system call, no libc, no lock, only
+ * general registers; a signal may interrupt and re-enter it anywhere. */
 #include "agent/probe/call.h"
 #include "agent/probe/early.h"
 #include "agent/probe/heap.h"
@@ -8,7 +8,7 @@
 
 /* == Coverage == */
 
-/* The first call of a function. A probe that ends the calls of others goes on doing so. */
+/* A probe that ends other calls continues to do so. */
 static SAVES_ALL __attribute__((noinline)) void cover(uint32_t function, uint8_t tiers)
 {
     struct probe_shared *shared = probe_inside.shared;
@@ -25,15 +25,14 @@ static SAVES_ALL __attribute__((noinline)) void cover(uint32_t function, uint8_t
 
 /* == Frames that are left by a jump == */
 
-/* Whether eight bytes can be read, by the system call that edge.S uses. */
+/* Uses edge.S's system call. */
 static bool is_there(uint64_t address)
 {
     enum { NO_SUCH_WAY = -1, EINVAL = 22, BYTES = 8 };
     return inside_call(SYS_rt_sigprocmask, NO_SUCH_WAY, (long)address, 0, BYTES, 0, 0) == -EINVAL;
 }
 
-/* Whether two addresses seem to be on one foreign stack: they are near, and no page between them is
- * missing. Stacks end in a missing page. */
+/* True if they are near and no page between is missing: stacks end at one. */
 static bool is_one_stack(const struct thread *thread, uint64_t low, uint64_t high)
 {
     enum { NEAR = 256 << 10 };
@@ -51,9 +50,8 @@ static bool can_lead_to(const struct thread *thread, uint64_t slot, uint64_t tar
                                 : is_one_stack(thread, slot, target);
 }
 
-/* The stack pointer that a longjmp sets. glibc stores it rotated and mixed with a secret, musl as
- * it is. Only an address further up on the same stack is believed. 0: none, as where longjmp
- * switches coroutines. */
+/* The target must be higher on the same stack; 0: none, as when coroutines are switched. glibc
+ * rotates and mixes it with a secret; musl stores it plainly. */
 static uint64_t jump_target(const struct thread *thread, uint64_t buffer, uint64_t slot)
 {
     enum { STACK_POINTER = 6 };
@@ -66,8 +64,8 @@ static uint64_t jump_target(const struct thread *thread, uint64_t buffer, uint64
     return can_lead_to(thread, slot, stored) ? stored : 0;
 }
 
-/* Whether a buffer is the one by which pthread_exit and cancellation reach the thread's start:
- * glibc keeps its address some words behind the thread's id (`cleanup_jmp_buf`). */
+/* Whether pthread_exit or cancellation use it: glibc keeps its address (`cleanup_jmp_buf`) a few
+ * words behind the thread's id. */
 static bool ends_thread(uint64_t buffer)
 {
     enum { WORDS = 8 };
@@ -81,7 +79,6 @@ static bool ends_thread(uint64_t buffer)
     return found;
 }
 
-/* Ends the call of a slot, if it is open: it was left. */
 static void end_at(struct thread *thread, uint64_t slot, uint64_t now, enum probe_exit exit)
 {
     struct record *record = record_of(slot);
@@ -91,8 +88,7 @@ static void end_at(struct thread *thread, uint64_t slot, uint64_t now, enum prob
     probe_end_call(thread, record, now, exit);
 }
 
-/* Ends calls on a foreign stack between two addresses. They are in no order, and once resumed in no
- * chain, but their records follow from their slots. */
+/* Calls on a foreign stack have no order, and no chain once resumed. */
 static void end_between(struct thread *thread, uint64_t low, uint64_t high, uint64_t now,
                         enum probe_exit exit)
 {
@@ -104,8 +100,7 @@ static void end_between(struct thread *thread, uint64_t low, uint64_t high, uint
     }
 }
 
-/* An exception was caught, or goes on after cleaning up, in the frame above a slot, on a foreign
- * stack. Ends the calls that it has left. */
+/* An exception was caught, or continues after cleanup, above a slot on a foreign stack. */
 static void leave_thrown(struct thread *thread, uint64_t slot, uint64_t now)
 {
     if (is_one_stack(thread, thread->thrown_at, slot))
@@ -142,8 +137,7 @@ static inline bool leaves_frames(uint8_t tier)
 
 /* == Threads and processes that begin == */
 
-/* Before the clone: whether another one gets this thread's data, and whether it is a process with
- * the same memory. A child of vfork runs while its parent waits, and calls in its place. */
+/* After vfork the parent waits while the child calls in its place. */
 static SAVES_ALL __attribute__((noinline)) void see_clone(struct thread *thread, uint64_t flags)
 {
     enum { VM = 0x100, VFORK = 0x4000, THREAD = 0x10000, SET_TLS = 0x80000 }; /* CLONE_… */
@@ -155,14 +149,13 @@ static SAVES_ALL __attribute__((noinline)) void see_clone(struct thread *thread,
         probe_share_thread(thread);
 }
 
-/* The same for libc's syscall, whose first argument is the number. */
 static SAVES_ALL __attribute__((noinline)) void see_system_call(struct thread *thread,
                                                                 const struct probe_saved *saved)
 {
     enum { SET_SECCOMP = 22, MODE_STRICT = 1 }; /* PR_SET_SECCOMP, SECCOMP_MODE_STRICT */
     switch (saved->rdi) {
     case SYS_clone: see_clone(thread, saved->rsi); break;
-    case SYS_clone3: /* the first word of its argument */
+    case SYS_clone3: /* the argument's first word */
         if (is_there(saved->rsi))
             see_clone(thread, *(const uint64_t *)(uintptr_t)saved->rsi);
         break;
@@ -176,14 +169,12 @@ static SAVES_ALL __attribute__((noinline)) void see_system_call(struct thread *t
     }
 }
 
-/* Counts a call without room for figures, or of a thread whose data another one shares. */
 static SAVES_ALL __attribute__((noinline)) void count_untracked(uint32_t function, uint8_t tiers)
 {
     if (!(tiers & PROBE_QUIET) && function < probe_inside.function_count)
         atomic_fetch_add_explicit(&probe_inside.shared->beyond[function], 1, memory_order_relaxed);
 }
 
-/* Counts a call whose figures would be on a page that may not be made. */
 static SAVES_ALL __attribute__((noinline)) void count_beyond(struct thread *thread,
                                                              uint32_t function, uint8_t tiers,
                                                              uint64_t slot, uint64_t argument)
@@ -204,8 +195,7 @@ static inline bool is_thunk(uint64_t address)
     return is_in_thunks(address, probe_thunks, PROBE_THUNKS);
 }
 
-/* Has the call return to its thunk, without a place in the chain: for figures, paths and the log it
- * is a part of its caller. Returns as probe_entered. */
+/* Returns to its thunk, but is not in the chain: it belongs to its caller. */
 static SAVES_ALL __attribute__((noinline)) int
 see_bytes(struct thread *thread, uint32_t function, uint64_t slot, const struct probe_saved *saved)
 {
@@ -225,8 +215,7 @@ see_bytes(struct thread *thread, uint32_t function, uint64_t slot, const struct 
 
 /* == Entry == */
 
-/* A call without a record: it is counted, may end the calls of others, and may have a line in the
- * log. */
+/* A call without a record may end others and be logged. */
 static inline void pass(struct thread *thread, uint32_t function, uint8_t tiers, uint64_t slot,
                         const struct probe_saved *saved)
 {
@@ -245,9 +234,8 @@ static inline void pass(struct thread *thread, uint32_t function, uint8_t tiers,
     add(&thread->stats[function].counted, 1);
 }
 
-/* A call that is measured: fills its record and makes it the innermost. It counts when it is in the
- * log, or counted as missed there: a signal's handler may leave it before. `since`: work from then
- * on is no part of its caller's time; 0: there was none. */
+/* It counts after logging: a signal handler may leave it before. `since`: beginning of work that is
+ * not the caller's; 0: none. */
 static inline void begin_call(struct thread *thread, struct record *record, struct record *caller,
                               uint32_t function, const struct probe_saved *saved, uint64_t since)
 {
@@ -257,7 +245,7 @@ static inline void begin_call(struct thread *thread, struct record *record, stru
     if (extras & PROBE_ARGUMENTS_TOO) {
         save_words(record, function, saved);
         early = copy_early(thread, record, function);
-        since = early && !since ? early->begin : since; /* to read memory takes microseconds */
+        since = early && !since ? early->begin : since; /* reading memory takes microseconds */
     }
     if (extras & (PROBE_PATHS | PROBE_CALLERS))
         record->node = extras & PROBE_PATHS
@@ -282,13 +270,13 @@ static inline void begin_call(struct thread *thread, struct record *record, stru
     count_call(thread, record, logging == LOG_FULL);
 }
 
-/* Whether a function that is called by this point has jumped there. */
+/* Whether a function that this point calls jumped there. */
 static bool is_jumped_to(const struct record *caller, uint64_t slot)
 {
     return is_point_of(caller, slot) && is_jumper_to(caller->parent, slot);
 }
 
-/* The deepest entry of a function. Other stacks than the thread's own have no known top. */
+/* Only the own stack has a known top. */
 static inline void note_stack(const struct thread *thread, uint32_t function, uint64_t slot)
 {
     _Atomic uint64_t *most = &probe_inside.shared->uses[function].stack;
@@ -347,7 +335,7 @@ SAVES_ALL int probe_entered(uint32_t function, uint64_t slot, const struct probe
         return 1;
     }
     const uint64_t return_address = *(const uint64_t *)(uintptr_t)slot;
-    /* A jump at the end of a function with a record: both return to the same address. */
+    /* After a tail call both calls return to the same address. */
     const bool is_tail = is_thunk(return_address),
                has_jumped = is_tail && record->serial == thread->serial;
     struct probe_stat *stat = &thread->stats[function];

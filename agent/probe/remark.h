@@ -1,11 +1,11 @@
-/* The tracing agent, inside: what the program says of its calls by <sprof.h>. It goes into the
- * thread's ring, between the kept calls. */
+/* Handles <sprof.h>: writes what a traced program reports about its calls into the thread's
+ * ring. */
 #ifndef SPROF_AGENT_PROBE_REMARK_H
 #define SPROF_AGENT_PROBE_REMARK_H
 
 #include "agent/probe/keep.h"
 
-/* Copies a text up to its NUL. Returns its length; 0: there is none; -1: it cannot be read now. */
+/* Copies up to a NUL. Returns the length; 0: no text; -1: not readable now. */
 static inline int32_t copy_remark_text(const struct thread *thread, uint8_t *to, uint64_t from,
                                        uint32_t most, uint64_t now)
 {
@@ -18,8 +18,7 @@ static inline int32_t copy_remark_text(const struct thread *thread, uint8_t *to,
     return length;
 }
 
-/* The number of the innermost call, which gets one with all its callers where it has none: it is
- * kept. 0: no call is open, or there is no room. */
+/* Numbers and keeps the innermost call and its callers. 0: no open call or no room. */
 static inline uint32_t remarked_number(struct thread *thread, struct record *record)
 {
     const uint32_t unmarked = count_unmarked(thread, record);
@@ -33,7 +32,7 @@ static inline void lose_remark(void)
     atomic_fetch_add(&probe_inside.shared->remarks_lost, 1);
 }
 
-/* Writes a remark with its texts. The last half of a ring is for calls. */
+/* Half of the ring is reserved for calls. */
 static inline void put_remark(struct thread *thread, const struct probe_remark *remark,
                               uint32_t function, const uint8_t *texts)
 {
@@ -58,8 +57,7 @@ static inline void put_remark(struct thread *thread, const struct probe_remark *
     put_header(&to->header, probe_log_header(place, PROBE_LOG_ONLY, 0, more, function));
 }
 
-/* The arguments of sprof_remark() in <sprof.h>: kind, key, value, text, and where the number of a
- * call goes. */
+/* Arguments of sprof_remark(): kind, key, value, text, address for a call's number. */
 static SAVES_ALL __attribute__((noinline)) void
 take_remark(struct thread *thread, uint32_t function, const struct probe_saved *saved)
 {
@@ -83,7 +81,7 @@ take_remark(struct thread *thread, uint32_t function, const struct probe_saved *
         return;
     }
     remark.key_bytes = (uint16_t)key;
-    remark.text_bytes = (uint16_t)(text > 0 ? text : 0); /* a request goes on without a label */
+    remark.text_bytes = (uint16_t)(text > 0 ? text : 0); /* a request needs no label */
     if (has_call) {
         remark.begin = *begin_of(record);
         remark.function = (uint32_t)(record->stat - thread->stats);

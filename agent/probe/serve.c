@@ -1,5 +1,5 @@
-/* Serves a tracer: says hello, maps memory for it, and begins. It may run before all constructors,
- * so it uses system calls alone. */
+/* Serves a tracer from inside the program: sends the hello, maps memory, begins. It may run before
+ * constructors, so it only makes system calls. */
 #include "agent/probe/table.h"
 
 #include <errno.h>
@@ -16,13 +16,13 @@ enum {
     SOCKET_LEVEL = 1,        /* SOL_SOCKET */
     PEER = 17,               /* SO_PEERCRED */
     NO_SIGNAL = 0x4000,      /* MSG_NOSIGNAL */
-    TID_SEARCH_FROM = 0x100, /* offset of a thread's id from its thread pointer */
+    TID_SEARCH_FROM = 0x100, /* a thread's id, from its pointer */
     TID_SEARCH_TO = 0x900,
-    TID_SEARCH_MUSL = 0x30, /* with musl, up to TID_SEARCH_FROM */
+    TID_SEARCH_MUSL = 0x30, /* up to TID_SEARCH_FROM */
     GET_FS = 0x1003,        /* ARCH_GET_FS */
 };
 
-/* At a time. Linux miscounts what is unlocked of 2^31 pages and more. */
+/* Linux miscounts 2^31 unlocked pages and more. */
 #define UNLOCKED_BYTES (UINT64_C(4) << 40)
 
 extern int *__errno_location(void) __attribute__((weak));
@@ -44,10 +44,8 @@ static bool is_error(long result)
     return result < 0 && result > -4096;
 }
 
-/* Maps addresses of which pages exist only where they are used, also after mlockall: memory that
- * may not be touched is not made when it is mapped, and is unlocked before it is opened. Where the
- * program calls mlockall later, the kernel makes pages up to the first that cannot be made, `guard`
- * bytes behind the beginning (Linux 6.15; for private memory 6.13). */
+/* Only used pages exist, even after mlockall: maps inaccessible memory, unlocks it, then opens it.
+ * A later mlockall stops at a page `guard` bytes on (Linux 6.15; private memory 6.13). */
 static long map_lazily(uint64_t address, uint64_t size, int flags, int fd, uint64_t guard)
 {
     const long at = map(address, size, PROT_NONE, flags | MAP_NORESERVE, fd);
@@ -67,8 +65,7 @@ static long map_lazily(uint64_t address, uint64_t size, int flags, int fd, uint6
     return at;
 }
 
-/* Errno, or 0. The window has neither huge pages nor a place in core dumps. The records of its
- * second page belong to slots that lie in one page of 2 TiB with those of the first. */
+/* Returns an errno or 0. Slots of the first two pages' records lie in one page of 2 TiB. */
 static int map_records(void)
 {
     const int flags = MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE;
@@ -81,13 +78,12 @@ static int map_records(void)
     return 0;
 }
 
-/* Whether the records exist already: a tracer was killed before it had begun. */
+/* Whether an earlier tracer was killed before it began. */
 static bool has_records(void)
 {
     struct probe_window window = {0};
     struct vector local = {&window, sizeof window}, there = {(void *)PROBE_RECORDS, sizeof window};
-    const long tid =
-        inside_call(SYS_gettid, 0, 0, 0, 0, 0, 0); /* the first thread may have ended */
+    const long tid = inside_call(SYS_gettid, 0, 0, 0, 0, 0, 0); /* the first may have ended */
     return probe_inside.alive &&
            inside_call(SYS_process_vm_readv, tid, (long)&local, 1, (long)&there, 1, 0) ==
                sizeof window &&
@@ -102,12 +98,11 @@ static uint64_t *map_alive(void)
     return inside_call(SYS_madvise, at, PAGE, ADVICE_WIPEONFORK, 0, 0, 0) ? NULL : (uint64_t *)at;
 }
 
-/* The offset of a thread's id from its thread pointer; 0: not found. */
+/* From the thread pointer; 0: not found. */
 #ifdef PROBE_MAPPED
 
-/* There may be no control block, or one of an unknown library. At 0x10 and 0x18 glibc's holds its
- * own address, and whether there are threads (0 or 1); musl's holds addresses or nothing. There may
- * be no memory behind it. */
+/* The control block may be missing, short or unknown. At 0x10 and 0x18 glibc has its address and 0
+ * or 1 (multithreaded); musl has addresses or zeros. */
 static uint32_t find_tid(uint32_t tid)
 {
     static union {
@@ -188,7 +183,7 @@ struct control {
     int32_t fd, padding;
 };
 
-/* Receives a request, and the descriptor that came along or -1. False: the tracer is gone. */
+/* `fd`: or -1. False: the tracer is gone. */
 static bool receive(int socket_fd, struct probe_request *request, int *fd)
 {
     struct vector vector = {request, sizeof *request};
@@ -237,7 +232,6 @@ int64_t probe_answer_of(const struct probe_request *request, int fd)
                MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE, -1);
 }
 
-/* Serves requests until the tracer says go (true), or is gone. */
 bool probe_serve(int socket_fd)
 {
     struct probe_request request;
@@ -260,7 +254,7 @@ bool probe_say_hello(struct probe_hello *hello)
         return false;
     const struct probe_table table = probe_describe_table();
     const bool is_there = has_records();
-    if (table.address) /* its pages exist only where there are threads */
+    if (table.address) /* pages exist only for threads */
         inside_call(SYS_madvise, (long)table.address, (long)sizeof(struct probe_slot) * PROBE_SLOTS,
                     ADVICE_NOHUGEPAGE, 0, 0, 0);
     const uint64_t *alive =
@@ -310,7 +304,7 @@ void probe_begin(void)
     probe_inside.pid = (uint32_t)inside_call(SYS_getpid, 0, 0, 0, 0, 0, 0);
     atomic_store(&probe_inside.shared->next_serial, probe_inside.serials);
     probe_inside.shared->generation = ++probe_inside.generations;
-    if (__errno_location) /* its place is the same in all threads */
+    if (__errno_location) /* same offset in all threads */
         probe_inside.error_at =
             (int64_t)((uint64_t)(uintptr_t)__errno_location() - probe_thread_pointer());
     page[1] = tid;

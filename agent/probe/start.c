@@ -1,6 +1,5 @@
-/* Starts the tracing agent in a program: restores the environment, connects to the tracer, and
- * waits until all probes are in place. It runs before every other constructor, so it uses system
- * calls alone. */
+/* Starts the tracing agent in a program: restores the environment, connects to the tracer and waits
+ * for all probes. It runs before other constructors, so it only makes system calls. */
 #include "agent/probe/inside.h"
 
 #include <errno.h>
@@ -12,12 +11,11 @@ enum {
     CLOSE_ON_EXEC = 02000000, /* SOCK_CLOEXEC */
 };
 
-/* glibc hands constructors the program's arguments; other C libraries do not. */
+/* Only glibc passes constructors arguments. */
 extern const char *gnu_get_libc_version(void) __attribute__((weak));
 
 /* == The environment == */
 
-/* The text behind "NAME=", or NULL. */
 static char *value_of(char *assignment, const char *name)
 {
     while (*name && *assignment == *name) {
@@ -34,7 +32,7 @@ static void remove_at(char **at)
     while (*at++);
 }
 
-/* Takes the agent, the first one, out of the list of preloaded libraries. */
+/* The agent is first. */
 static void take_library(char **at, char *value)
 {
     char *rest = value;
@@ -48,8 +46,8 @@ static void take_library(char **at, char *value)
         ;
 }
 
-/* Connects to the socket whose path is `before` and the text up to the colon of "@NAME:SECRET".
- * Returns -1 where the peer may not trace: any user may take the name when the tracer has ended. */
+/* Connects to `before` and NAME of "@NAME:SECRET". -1: the peer may not trace; any user can take
+ * the name later. */
 static int connect_behind(const char *before, uint32_t length, const char *text)
 {
     struct {
@@ -81,8 +79,7 @@ static int connect_to(const char *text)
 
 enum { TO_LISTEN = -2 };
 
-/* The descriptor; -1: no tracer; or TO_LISTEN. The variables stay where they lead to a socket by
- * name, for programs that this one executes. */
+/* -1: no tracer. Sockets' names stay for executed programs. */
 static int take_variables(char **environment)
 {
     int fd = -1;
@@ -121,16 +118,15 @@ static void meet(int socket_fd)
     if (!probe_send(socket_fd, &hello, sizeof hello, -1) || !probe_serve(socket_fd))
         return;
     probe_begin();
-    if (!probe_inside.shared->cost.whole) /* else the tracer has the figures of another program */
+    if (!probe_inside.shared->cost.whole) /* else known from another program */
         probe_calibrate();
 }
 
-/* Whether the program began with the agent, and so cannot be without it. Tracers find the section
- * by its name. */
+/* Tracers find the section by name. */
 static volatile __attribute__((section(PROBE_BEGAN_WITH), used)) uint32_t began_with;
 
-/* While a program begins, constructors run right below its arguments. A borrowed thread runs them
- * far below, or on another stack. */
+/* Constructors run right below the arguments, but a borrowed thread's stack is far below or
+ * elsewhere. */
 static bool is_beginning(char *const *arguments)
 {
     enum { NEAR = 8192 };
@@ -142,7 +138,7 @@ static __attribute__((constructor, used)) void start(int count, char **arguments
 {
     if (gnu_get_libc_version)
         began_with = is_beginning(arguments);
-    /* in a program that runs the environment may be elsewhere; the tracer comes later */
+    /* in a running program the environment may have moved */
     if (!gnu_get_libc_version || environment != arguments + count + 1)
         return;
     const int fd = take_variables(environment);

@@ -1,5 +1,5 @@
-/* Finds the data of a thread in a table. No libc, no lock, only general registers; a signal may
- * interrupt it anywhere and enter it again. */
+/* The tracing agent's thread table, for programs without a loader. No libc, no lock, only general
+ * registers; a signal may interrupt and re-enter it anywhere. */
 #include "agent/probe/table.h"
 
 #ifdef PROBE_MAPPED
@@ -9,10 +9,9 @@
 struct probe_slot probe_table[PROBE_SLOTS] __attribute__((aligned(4096)));
 struct thread probe_nobody = {.is_shared = true};
 
-enum { CALLS_BETWEEN_LOOKS = 256 }; /* searches for a slot whose thread has ended */
+enum { CALLS_BETWEEN_LOOKS = 256 };
 
-/* A bit of an owner's id: the slot is about to be the thread's, but may still have the data of the
- * thread before. */
+/* A bit of owners' ids: the slot may hold another thread's data. */
 enum { TAKING = 1u << 31 };
 
 /* == Slots that change hands == */
@@ -36,7 +35,6 @@ static bool change_owner(struct probe_table_owner *owner, struct probe_table_own
     return is_done;
 }
 
-/* Resets a slot, but for what a forked thread keeps in its new process. */
 static void renew(struct thread *thread)
 {
     thread->generation = 0;
@@ -45,9 +43,7 @@ static void renew(struct thread *thread)
     thread->is_shared = false;
 }
 
-/* As thread-local storage of a new thread. A handler may do the same meanwhile, begin the thread,
- * and another handler rely on that. So pointers lead to valid memory until the thread is as if it
- * had not begun. */
+/* A handler may do the same, begin the thread, and another rely on that, so pointers stay valid. */
 static void reset(struct thread *thread)
 {
     thread->innermost = &thread->root;
@@ -61,8 +57,8 @@ static void reset(struct thread *thread)
     renew(thread);
 }
 
-/* False: another thread was faster. In a forked process that has not begun, the pointer is that of
- * the thread that forked, to which libc has given another id. */
+/* False: another thread was faster. In a forked process that has not begun, the forking thread has
+ * a new id. */
 static bool take(struct probe_slot *slot, struct probe_table_owner before, uint64_t pointer,
                  uint32_t tid)
 {
@@ -84,8 +80,7 @@ struct vector {
     uint64_t size;
 };
 
-/* The kernel has no such thread, and its control block does not hold the id any more. (A thread
- * that libc did not make may have any id there.) */
+/* Threads without libc can have any id in their control block, so both are checked. */
 static bool has_ended(struct probe_table_owner owner)
 {
     const uint32_t tid = owner.tid & ~(uint32_t)TAKING;
@@ -100,8 +95,7 @@ static bool has_ended(struct probe_table_owner owner)
     return got == -EFAULT || (got == sizeof there && there != tid);
 }
 
-/* Where another process runs with this memory, its ids say nothing here, and no thread is known to
- * have ended. */
+/* None, if a process shares the memory: ids are ambiguous. */
 static struct probe_slot *find_ended(uint64_t pointer, struct probe_table_owner *owner)
 {
     if (__atomic_fetch_add(&probe_nobody.untracked_calls, 1, __ATOMIC_RELAXED) %
@@ -119,14 +113,12 @@ static struct probe_slot *find_ended(uint64_t pointer, struct probe_table_owner 
 
 /* == Threads == */
 
-/* A forked process that is not to be measured takes no slot. No thread takes one once a thread
- * without a slot may have lost the counter. */
+/* No thread takes one in an unmeasured fork, or after a thread without a slot lost the counter. */
 static bool may_take(uint32_t tid)
 {
     return tid && !probe_nobody.has_no_clock && (*probe_inside.alive || probe_inside.follows_forks);
 }
 
-/* Counted once in a trace. */
 static struct thread *find_nobody(void)
 {
     struct probe_shared *shared = probe_inside.shared;

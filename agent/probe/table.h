@@ -1,38 +1,35 @@
-/* The tracing agent, inside: finds the data of the running thread. It is thread-local; where no
- * loader has put the agent into the program (PROBE_MAPPED), it is in a table, found by the thread
- * pointer and the id in the control block. */
+/* Finds the running thread's data for the tracing agent: thread-local, or without a loader
+ * (PROBE_MAPPED) in a table by thread pointer and id. */
 #ifndef SPROF_AGENT_PROBE_TABLE_H
 #define SPROF_AGENT_PROBE_TABLE_H
 
 #include "agent/probe/thread.h"
 
-/* Half of them are for threads that run at the same time, so that searches are short. */
+/* Twice the concurrent threads: short searches. */
 enum { PROBE_SLOTS = 16384 };
 
-/* A slot is never free again, but may be another thread's later: so no slot is behind a free one.
- */
+/* Never becomes free again, so none is after a free one. */
 struct probe_slot {
     struct thread thread;
-    struct probe_table_owner owner __attribute__((aligned(16))); /* changed by one instruction */
+    struct probe_table_owner owner __attribute__((aligned(16))); /* one instruction */
 } __attribute__((aligned(512)));
 
 #ifdef PROBE_MAPPED
 
 extern struct probe_slot probe_table[PROBE_SLOTS] __attribute__((visibility("hidden")));
 
-/* For threads without a slot. It is shared, and so never begins. */
+/* For threads without a slot: shared, so it never begins. */
 extern struct thread probe_nobody __attribute__((visibility("hidden")));
 
-/* The thread's slot, which it takes where it has none. A signal's handler may interrupt this
- * anywhere and do the same. Returns probe_nobody where no slot can be had, and for the id 0, of a
- * thread that ends. */
+/* Takes a slot if needed; signal handlers may re-enter it. probe_nobody: no slot, or id 0 (an
+ * ending thread). */
 struct thread *probe_find_thread(uint64_t pointer, uint32_t tid)
     __attribute__((visibility("hidden"))) SAVES_ALL;
 
-/* Two run with the data of this thread. If that is probe_nobody, neither may take a slot later. */
+/* Two threads use this data. If it is probe_nobody, neither takes a slot later. */
 void probe_give_no_more(const struct thread *thread) __attribute__((visibility("hidden")));
 
-/* Address of the data of the thread with this pointer; 0: none. */
+/* 0: none. */
 uint64_t probe_address_of(uint64_t pointer) __attribute__((visibility("hidden")));
 
 static inline struct probe_table probe_describe_table(void)
@@ -44,20 +41,17 @@ static inline struct probe_table probe_describe_table(void)
                                 .tid = probe_inside.tid_offset};
 }
 
-/* Offset of struct thread from the thread's slot. */
 static inline int64_t probe_thread_at(void)
 {
     return offsetof(struct probe_slot, thread);
 }
 
-/* Whether the C library is musl. Its control blocks are short, and the memory may end behind them.
- */
+/* Nothing may be mapped after its short control blocks. */
 static inline bool probe_is_musl(void)
 {
     return probe_inside.tid_offset < 0x100;
 }
 
-/* Whether threads can be distinguished. */
 static inline bool probe_has_ids(void)
 {
     return probe_find_ids();
@@ -83,7 +77,6 @@ static inline void probe_give_no_more(const struct thread *thread)
     (void)thread;
 }
 
-/* Offset of struct thread from the thread pointer. */
 static inline int64_t probe_thread_at(void)
 {
     return (int64_t)((uint64_t)(uintptr_t)&probe_thread - probe_thread_pointer());

@@ -1,12 +1,12 @@
-/* Gives threads and forked processes their data before their first call is measured. No libc, no
- * lock, only general registers. */
+/* Prepares threads and forked processes before the tracing agent measures their first call. No
+ * libc, no lock, only general registers. */
 #include "agent/probe/table.h"
 
-enum { CALLS_BETWEEN_LOOKS = 256 }; /* searches for a slab, of a thread without one */
+enum { CALLS_BETWEEN_LOOKS = 256 };
 
 /* == Threads == */
 
-/* A thread that was forked by a raw system call has its parent's number there. */
+/* After a raw fork memory holds the parent's id. */
 SAVES_ALL uint32_t probe_thread_id(const struct probe_shared *shared)
 {
     if (shared->tid_offset && !probe_inside.is_forked)
@@ -14,7 +14,7 @@ SAVES_ALL uint32_t probe_thread_id(const struct probe_shared *shared)
     return (uint32_t)inside_call(SYS_gettid, 0, 0, 0, 0, 0, 0);
 }
 
-/* Whether a thread runs on the main stack of the first process, or on a copy of it. */
+/* Or on a forked copy of it. */
 static bool is_on_main_stack(const struct probe_shared *shared, uint32_t tid)
 {
     const uint64_t here = (uint64_t)(uintptr_t)__builtin_frame_address(0);
@@ -23,8 +23,7 @@ static bool is_on_main_stack(const struct probe_shared *shared, uint32_t tid)
             here - shared->stack_low < shared->stack_high - shared->stack_low);
 }
 
-/* False: none is free. A slab is claimed by one instruction, so a handler that came before has
- * claimed one by then. */
+/* One instruction claims, so a handler's claim is visible. */
 static bool claim_slab(struct thread *thread, uint32_t generation)
 {
     struct probe_shared *shared = probe_inside.shared;
@@ -42,8 +41,7 @@ static bool claim_slab(struct thread *thread, uint32_t generation)
     return before >> 32 == generation;
 }
 
-/* The stack of a thread of libc's ends at its control block; the main thread's bounds are those of
- * its mapping. A forked thread keeps its bounds. */
+/* libc's stacks end at the control block. Forked threads keep their bounds. */
 static void find_stack(struct thread *thread, uint32_t tid)
 {
     const struct probe_shared *shared = probe_inside.shared;
@@ -55,7 +53,7 @@ static void find_stack(struct thread *thread, uint32_t tid)
     thread->high = high;
 }
 
-/* A handler that comes meanwhile does all of this, too, with the same slab. */
+/* A handler in between repeats it, with the same slab. */
 bool probe_begin_thread(struct thread *thread)
 {
     struct probe_shared *shared = probe_inside.shared;
@@ -109,7 +107,7 @@ bool probe_begin_thread(struct thread *thread)
     atomic_signal_fence(memory_order_release);
     thread->generation = generation;
     atomic_signal_fence(memory_order_seq_cst);
-    if (thread->is_shared) /* a clone by a handler, meanwhile */
+    if (thread->is_shared) /* by a handler's clone */
         thread->generation = 0;
     return thread->generation == generation;
 }
@@ -134,9 +132,8 @@ struct vector {
 _Static_assert(offsetof(struct thread, claim) == offsetof(struct thread, generation) + 8,
                "wiped together");
 
-/* The forked thread is known by its number. It has a copy of its parent's data, which leads to the
- * parent's slab. That data may not exist: it may never have had a probe, and control blocks of
- * other threads are gone. */
+/* Finds the forked thread by id. Its data leads to the parent's slab, or does not exist: without
+ * probes; other threads' control blocks are gone. */
 static void renew_forked(const struct probe_shared *shared, uint32_t pid)
 {
     const uint32_t used = atomic_load(&shared->slabs_used);
@@ -180,7 +177,7 @@ bool probe_begin_process(struct thread *thread)
         atomic_store(&page[0], (uint64_t)(uintptr_t)shared);
         return true;
     }
-    /* Another thread does this now; or this one does, interrupted by a signal. */
+    /* Another thread does it, or this one, interrupted. */
     for (int i = 0; i < WAITS && first != tid && !atomic_load(&page[0]); i++)
         inside_call(SYS_sched_yield, 0, 0, 0, 0, 0, 0);
     return atomic_load(&page[0]) != 0;

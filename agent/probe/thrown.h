@@ -1,7 +1,6 @@
-/* The tracing agent, inside: what the exception is by which a call is left: the mangled name of its
- * type, and its text where the standard library's layout holds it (Itanium C++ ABI: exception
- * handling, section 2.2.1; sections 2.9.4 and 2.9.5 for type_info). Both libstdc++ and libc++abi
- * keep the type 80 bytes before the unwinder's header and the object 32 bytes behind it. */
+/* Finds the exception that leaves a traced call: mangled type, and text in standard classes
+ * (Itanium C++ ABI: exception handling 2.2.1, type_info 2.9.4, 2.9.5). libstdc++ and libc++abi put
+ * the type 80 bytes before the unwinder's header, the object 32 bytes after it. */
 #ifndef SPROF_AGENT_PROBE_THROWN_H
 #define SPROF_AGENT_PROBE_THROWN_H
 
@@ -9,7 +8,6 @@
 
 enum { THROWN_NAME = 64, THROWN_TYPES = 16 };
 
-/* A class, and where an object of it is. */
 struct thrown {
     uint64_t type, object;
 };
@@ -19,7 +17,6 @@ static inline bool load(const struct thread *thread, uint64_t from, uint64_t *va
     return read_memory(thread, value, from, sizeof *value, now) == sizeof *value;
 }
 
-/* Reads the mangled name of a type, ended by a NUL. */
 static inline bool read_name(const struct thread *thread, uint64_t type, char name[THROWN_NAME],
                              uint64_t now)
 {
@@ -38,11 +35,12 @@ static inline bool is_text(const char *text, const char *wanted)
     return *text == *wanted;
 }
 
-/* The last byte of the class says that the exception is one that is thrown again, by reference. */
+/* The exception class's low byte marks one rethrown by reference. */
 static inline bool find_thrown(const struct thread *thread, uint64_t header, struct thrown *thrown,
                                uint64_t now)
 {
-    static const uint64_t gnu = 0x474e5543432b2b, llvm = 0x434c4e47432b2b; /* "GNUCC++" … */
+    /* "GNUCC++" and "CLNGC++" */
+    static const uint64_t gnu = 0x474e5543432b2b, llvm = 0x434c4e47432b2b;
     uint64_t kind;
     if (!header || !load(thread, header, &kind, now) || (kind >> 8 != gnu && kind >> 8 != llvm))
         return false;
@@ -56,8 +54,7 @@ static inline bool find_thrown(const struct thread *thread, uint64_t header, str
            load(thread, thrown->object - 112, &thrown->type, now);
 }
 
-/* Adds the classes from which one is derived, by the kind of its type_info. Virtual bases, whose
- * place is only known at run time, are left out. Returns how many there are then. */
+/* Leaves out virtual bases, whose positions vary at run time. Returns the count. */
 static inline uint32_t add_bases(const struct thread *thread, struct thrown *list, uint32_t at,
                                  uint32_t count, uint64_t now)
 {
@@ -82,7 +79,6 @@ static inline uint32_t add_bases(const struct thread *thread, struct thrown *lis
     return count;
 }
 
-/* The address of the text; 0: the layout of the class holds none. */
 static inline uint64_t find_text(const struct thread *thread, const struct thrown *thrown,
                                  uint64_t now)
 {
@@ -102,7 +98,6 @@ static inline uint64_t find_text(const struct thread *thread, const struct throw
     return 0;
 }
 
-/* Copies a text of at most so many bytes. Returns its length. */
 static inline uint16_t copy_text(const struct thread *thread, uint64_t from, uint8_t *to,
                                  uint64_t most, uint64_t now)
 {
@@ -113,7 +108,7 @@ static inline uint16_t copy_text(const struct thread *thread, uint64_t from, uin
     return length;
 }
 
-/* Writes type and text of an exception; the unwinder has its header at an address. */
+/* `header`: the unwinder's. */
 static SAVES_ALL __attribute__((noinline)) void take_thrown(const struct thread *thread,
                                                             uint64_t header, uint64_t now,
                                                             struct probe_kept_values *kept,

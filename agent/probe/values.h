@@ -1,5 +1,5 @@
-/* The tracing agent, inside: values of calls: words of arguments at the entry, and what they lead
- * to when a call is kept. Memory is read by the kernel, so a bad address is no fault. */
+/* Argument and result values of traced calls, and memory they point to. The kernel copies memory,
+ * so bad addresses do not fault. */
 #ifndef SPROF_AGENT_PROBE_VALUES_H
 #define SPROF_AGENT_PROBE_VALUES_H
 
@@ -10,25 +10,24 @@ static inline bool keeps_calls(void)
     return probe_inside.shared->extras & PROBE_KEEP;
 }
 
-/* A call's values, as they are put behind it. They are gathered behind the end of the thread's
- * ring: the program's stack may have no room. A handler that comes meanwhile finds that in use. */
+/* Under construction after the thread's ring: the program's stack may lack room. A signal handler
+ * skips values while `is_busy`. */
 struct valued {
     uint64_t is_busy;
-    uint64_t thrown;     /* header of the exception by which calls are being left; 0: none */
-    uint64_t next_early; /* how many of the thread's places for such copies are taken, and were */
+    uint64_t thrown; /* header of the exception that leaves calls */
+    uint64_t next_early;
     uint64_t reads_early;
     uint64_t place; /* as in struct probe_kept */
     struct probe_kept_values values;
     uint8_t pieces[PROBE_PIECES_BYTES];
 };
 
-/* Pieces that were copied when a call began, for its end. Nothing says that a call has ended which
- * is not kept, but those at lower addresses of the stack have. A place of the oldest ones is taken
- * again where too many are open: those have none then. */
+/* Pieces copied at entry. Calls end without a note, but a later call at or above their slot shows
+ * it. The oldest copies are lost first. */
 struct early {
     uint64_t slot, begin;
     uint32_t bytes;
-    uint32_t place; /* of the struct probe_values whose pieces these are */
+    uint32_t place; /* index of struct probe_values */
     uint8_t pieces[PROBE_EARLY_BYTES];
 };
 enum { EARLY_PLACES = 16, VALUED_AT = 2304, EARLY_AT = 2 * VALUED_AT };
@@ -52,11 +51,10 @@ static inline struct early *early_of(const struct thread *thread, uint64_t numbe
 
 /* == Words of arguments == */
 
-/* Where the words of a call are, six of them: in the record of the slot above its own, where that
- * is no call's, else in one far away. Functions that are called with an empty frame above them have
- * such a caller. Neither the return address of that record nor its serial is touched. A call that
- * has jumped to another has no words: they are the other one's. calls.S does the same. */
-enum { FAR_RECORDS = 33 }; /* not where the processor would take it for the record, by low bits */
+/* A call's six argument words are in the record of the slot above, if unused, else far away. A
+ * caller with an empty frame uses the former. Return address and serial there stay. After a jump
+ * the callee has the words. calls.S does the same. */
+enum { FAR_RECORDS = 33 }; /* low bits differ, which avoids false conflicts in the processor */
 static inline uint64_t *words_of(const struct record *record)
 {
     struct record *next = record_of(record->slot + 8);
@@ -76,7 +74,6 @@ static inline const struct probe_values *values_of(uint32_t function)
                : NULL;
 }
 
-/* The rules for a function that calls can meet now. */
 static inline uint64_t rules_in_force(uint32_t function)
 {
     const struct probe_shared *shared = probe_inside.shared;
@@ -105,7 +102,6 @@ static inline uint64_t vector_word(unsigned number)
     return word;
 }
 
-/* `from`: enum probe_word. */
 static inline uint64_t entry_word(unsigned from, uint64_t slot, const struct probe_saved *saved)
 {
     const uint64_t integers[] = {saved->rdi, saved->rsi, saved->rdx,
@@ -118,7 +114,6 @@ static inline uint64_t entry_word(unsigned from, uint64_t slot, const struct pro
                                      : integers[from - PROBE_WORD_INTEGER];
 }
 
-/* Where a call begins. */
 static inline void save_words(const struct record *record, uint32_t function,
                               const struct probe_saved *saved)
 {
@@ -130,7 +125,7 @@ static inline void save_words(const struct record *record, uint32_t function,
 
 /* == Memory == */
 
-/* Whether the budget of the second, and what is allowed, leave a system call. */
+/* Whether a second's budget allows a system call. */
 static inline bool may_read(const struct thread *thread, uint64_t now)
 {
     struct probe_keep *keep = &probe_inside.shared->keep;
@@ -142,12 +137,11 @@ static inline bool may_read(const struct thread *thread, uint64_t now)
                    after = before >> 32 == second >> 32 ? before + 1 : second | 1;
     if ((uint32_t)after > most)
         return false;
-    atomic_store_explicit(lately, after, memory_order_relaxed); /* about so many */
+    atomic_store_explicit(lately, after, memory_order_relaxed);
     return true;
 }
 
-/* Copies bytes, as many as there are, up to a page that does not exist. What lies in the thread's
- * own stack is there. Returns how many; -1: it may not be read now. */
+/* Copies up to a missing page. Returns the bytes copied; -1: not allowed now. */
 static inline int64_t read_memory(const struct thread *thread, void *to, uint64_t from,
                                   uint64_t size, uint64_t now)
 {
@@ -175,7 +169,7 @@ static inline int64_t read_memory(const struct thread *thread, void *to, uint64_
 
 /* == Pieces == */
 
-/* Reads a word. Returns why that is not possible, or 0. */
+/* Returns 0 or a reason, PROBE_PIECE_… */
 static inline uint16_t read_word(const struct thread *thread, uint64_t *word, uint64_t from,
                                  uint64_t now)
 {
@@ -183,8 +177,6 @@ static inline uint16_t read_word(const struct thread *thread, uint64_t *word, ui
     return got == sizeof *word ? 0 : got < 0 ? PROBE_PIECE_NOT_READ : PROBE_PIECE_UNREADABLE;
 }
 
-/* Follows addresses in memory, each read at an offset from the one before. Returns why that is not
- * possible, or 0. */
 static inline uint16_t follow(const struct thread *thread, uint64_t *address, const int8_t *offsets,
                               unsigned count, uint64_t now)
 {
@@ -194,15 +186,13 @@ static inline uint16_t follow(const struct thread *thread, uint64_t *address, co
     return problem;
 }
 
-/* The words that pieces are relative to, as far as they are known. */
 struct piece_words {
-    const uint64_t *words; /* of the call */
+    const uint64_t *words;
     bool has_words, has_result;
     uint64_t cursor;
-    uint16_t cursor_problem; /* why the cursor leads nowhere; 0: it is known */
+    uint16_t cursor_problem; /* why it is unknown, or 0 */
 };
 
-/* *word: what a piece is relative to. Returns why it is not known, or 0. */
 static inline uint16_t word_of(const struct piece_words *of, const struct probe_piece *piece,
                                uint64_t *word)
 {
@@ -215,7 +205,6 @@ static inline uint16_t word_of(const struct piece_words *of, const struct probe_
                                                                           : PROBE_PIECE_UNREADABLE;
 }
 
-/* Finds where a piece lies, and how long it is at most. Returns why that is not known, or 0. */
 static inline uint16_t find_piece(const struct thread *thread, const struct probe_piece *piece,
                                   const struct piece_words *of, uint64_t word, uint64_t now,
                                   uint64_t *from, uint64_t *size)
@@ -236,8 +225,7 @@ static inline uint16_t find_piece(const struct thread *thread, const struct prob
     return piece->kind == PROBE_PIECE_CLASS ? follow(thread, from, by_table, 3, now) : 0;
 }
 
-/* Copies a piece to `to`, where there is room for so many bytes. Returns its length, perhaps with
- * PROBE_PIECE_CUT, or why it has none. */
+/* Returns a length, perhaps with PROBE_PIECE_CUT, or a reason. */
 static inline uint16_t copy_piece(const struct thread *thread, const struct probe_piece *piece,
                                   const struct piece_words *of, uint64_t now, uint8_t *to,
                                   uint64_t room)
@@ -261,7 +249,6 @@ static inline uint16_t copy_piece(const struct thread *thread, const struct prob
     return (uint16_t)(length | (length == most && most < size ? PROBE_PIECE_CUT : 0));
 }
 
-/* Takes a step to where the next pieces are. */
 static inline void take_step(const struct thread *thread, const struct probe_piece *piece,
                              struct piece_words *of, uint64_t now)
 {
@@ -277,8 +264,7 @@ static inline void take_step(const struct thread *thread, const struct probe_pie
     of->cursor_problem = read_word(thread, &of->cursor, word + piece->at, now);
 }
 
-/* Writes pieces of a call, from one number to another one, each at least as why it has no bytes.
- * Returns how many bytes they are. */
+/* Every piece has a length or a reason. Returns the bytes written. */
 static inline uint32_t copy_pieces(const struct thread *thread, const struct probe_values *values,
                                    uint32_t first, uint32_t end, struct piece_words *of,
                                    uint64_t now, uint8_t *to, uint32_t room)
@@ -309,7 +295,6 @@ static inline uint32_t early_count(const struct probe_values *values)
     return values->early < PROBE_PIECES ? values->early : PROBE_PIECES;
 }
 
-/* Puts what was copied when a call began. Returns how many bytes that is. */
 static inline uint32_t put_early(const struct thread *thread, const struct record *record,
                                  const struct probe_values *values, uint64_t begin, uint8_t *to)
 {
@@ -324,7 +309,7 @@ static inline uint32_t put_early(const struct thread *thread, const struct recor
     if (found && found->bytes <= PROBE_EARLY_BYTES)
         for (; used < found->bytes; used++)
             to[used] = found->pieces[used];
-    else if (values->early) { /* all the pieces, so that those of the end are at their places */
+    else if (values->early) { /* every piece, to keep positions */
         const struct probe_piece *pieces = (const struct probe_piece *)(values + 1);
         for (uint32_t i = 0; i < early_count(values); i++) {
             if (pieces[i].kind >= PROBE_PIECE_PLACE) {
@@ -338,7 +323,6 @@ static inline uint32_t put_early(const struct thread *thread, const struct recor
     return used;
 }
 
-/* errno of the running thread. Values that no error has are not known either. */
 static inline uint16_t error_now(void)
 {
     const int64_t at = probe_inside.error_at;
@@ -348,11 +332,10 @@ static inline uint16_t error_now(void)
     return error < PROBE_NO_ERROR ? (uint16_t)error : PROBE_NO_ERROR;
 }
 
-/* Fills in the words of a call that ends, as far as they are known. */
 static inline void take_words(const struct record *record, enum probe_exit exit, bool has_words,
                               struct probe_kept_values *kept)
 {
-    enum { RAX = -3, RDX = -5 }; /* words from the slot: where probe_leave has saved them */
+    enum { RAX = -3, RDX = -5 }; /* saved by probe_leave */
     const uint64_t *words = words_of(record);
     const uint64_t *slot = (const uint64_t *)(uintptr_t)(record->slot & ~(uint64_t)POINT);
     kept->has_words = has_words;
@@ -387,12 +370,11 @@ static inline bool is_in(const struct probe_keep_test *test, const struct probe_
     }
     const int64_t number =
         of->number == PROBE_SIGNED ? (int64_t)value >> unused : (int64_t)(value >> unused);
-    if (of->number == PROBE_UNSIGNED && number < 0) /* it is above all that a test names */
+    if (of->number == PROBE_UNSIGNED && number < 0) /* above any bound */
         return test->high == INT64_MAX;
     return number >= test->low && number <= test->high;
 }
 
-/* Whether a test of a rule holds for a call whose words are known. */
 static inline bool holds(const struct probe_values *values, const struct probe_kept_values *kept,
                          const struct probe_keep_test *test, uint32_t rule, uint32_t number)
 {

@@ -1,8 +1,7 @@
-/* Reports calls that take too long or use too much of their stack. Warnings without room are
- * counted. */
+/* Reports slow calls and deep stacks to the tracer. Warnings without room are counted. */
 #include "agent/probe/table.h"
 
-enum { MARGIN = 64 }; /* threads that search for room at the same time, at most */
+enum { MARGIN = 64 }; /* most threads that search at once */
 
 void probe_warn(const struct probe_warning *noted)
 {
@@ -24,8 +23,8 @@ void probe_warn(const struct probe_warning *noted)
     atomic_store(&warning->place, place + 1);
 }
 
-/* The end of a thread's stack: behind the thread pointer libc keeps the block of both, its size and
- * its guard's; musl has two more words between. 0: not found. */
+/* libc keeps the stack's block, size and guard size behind the thread pointer; musl has two words
+ * between. 0: not found. */
 static uint64_t stack_bottom(const struct thread *thread, uint64_t pointer)
 {
     enum {
@@ -48,7 +47,7 @@ static uint64_t stack_bottom(const struct thread *thread, uint64_t pointer)
     return 0;
 }
 
-/* The next warning of a thread comes when half of the rest is in use, too. */
+/* The next warning comes at half of the rest. */
 SAVES_ALL void probe_warn_of_stack(struct thread *thread, uint32_t function, uint64_t slot)
 {
     const uint64_t part = atomic_load(&probe_inside.shared->warnings.stack_part);

@@ -1,7 +1,7 @@
-/* Writes where the sampler finds the open calls of threads. */
+/* Describes in the window where the sampler finds open calls. */
 #include "agent/probe/table.h"
 
-extern const uint8_t __ehdr_start[] __attribute__((visibility("hidden"))); /* of the agent's file */
+extern const uint8_t __ehdr_start[] __attribute__((visibility("hidden")));
 
 void probe_publish(void)
 {
