@@ -1,4 +1,4 @@
-/* The agent in a process that runs: a borrowed thread loads it. */
+/* Traces a running process: a borrowed thread loads the agent. */
 #include "trace/backend/borrowed.h"
 
 const struct probe_backend probe_backend_attach = {

@@ -1,9 +1,8 @@
-/* Enters a program by a borrowed thread, which loads the agent and maps what that needs. */
+/* Enters a program with a borrowed thread, which loads the agent. */
 #include "trace/backend/borrowed.h"
 #include "trace/handshake.h"
 #include "trace/probes/probes.h"
 
-/* All that a borrowed thread does at first. */
 static int enter(struct inject_process *process, void *context, struct sprof_error *error)
 {
     struct trace_session *session = context;

@@ -1,4 +1,4 @@
-/* trace, inside: what ways into a program that borrow one of its threads share. */
+/* For back ends that borrow a thread. */
 #ifndef SPROF_TRACE_BACKEND_BORROWED_H
 #define SPROF_TRACE_BACKEND_BORROWED_H
 
@@ -7,7 +7,6 @@
 #include "trace/set_up.h"
 #include "trace/tracing.h"
 
-/* Steps of struct probe_backend. */
 int trace_borrowed_enter(struct trace_session *session, struct sprof_error *error);
 int trace_borrowed_begin(struct trace_session *session, struct sprof_error *error);
 int trace_borrowed_open_code(struct trace_session *session, struct sprof_error *error);

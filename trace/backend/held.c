@@ -1,5 +1,4 @@
-/* The agent in a command into which no loader puts it: the command is held at its main, and entered
- * there as a running process is. */
+/* Traces a command that cannot preload the agent: enters it at main like a running process. */
 #include "trace/backend/borrowed.h"
 
 static int open_hold(struct trace_session *session, struct sprof_error *error)
@@ -14,7 +13,6 @@ static int seize(struct trace_session *session, struct sprof_error *error)
     return inject_hold_seize(&session->trace->hold, session->process.pid, error);
 }
 
-/* Runs the command until its main, where it waits. */
 static int meet(struct trace_session *session, struct sprof_error *error)
 {
     const char *name = *session->options.command;

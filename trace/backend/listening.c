@@ -1,5 +1,4 @@
-/* A process that listens: its files have probes, and its agent hands over the memory of the process
- * through a socket. No thread is stopped or borrowed. */
+/* Traces a listening process, whose agent passes its memory through a socket. */
 #include "inject/inject.h"
 #include "trace/handshake.h"
 #include "trace/probes/switches.h"

@@ -1,4 +1,4 @@
-/* The agent in a command of glibc: its loader loads the agent before everything else. */
+/* Traces a glibc command, whose loader preloads the agent. */
 #include "inject/inject.h"
 #include "trace/children.h"
 #include "trace/handshake.h"
@@ -12,7 +12,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-/* Only a command of root's can have programs of other users. They run all the same. */
+/* Only root starts programs as other users; they run untraced. */
 static void note_closed(const struct trace_session *session, const char *library)
 {
     char closed[TARGET_PATH_MAX];
@@ -38,8 +38,7 @@ static int set_environment(struct trace_session *session, struct sprof_error *er
                       others ? others : "");
     snprintf(variable, sizeof variable, PROBE_VARIABLE "=%d", session->trace->child_fd);
     if (session->trace->children) {
-        /* Children with a sanitizer find the agent before its library. They are not traced, but
-         * must run. */
+        /* Sanitized children refuse libraries before theirs; they run untraced. */
         const char *flags = getenv("ASAN_OPTIONS");
         sprof_str_appendf(&sanitizer, "ASAN_OPTIONS=%s%sverify_asan_link_order=0",
                           flags ? flags : "", flags && *flags ? ":" : "");
@@ -57,7 +56,7 @@ static int set_environment(struct trace_session *session, struct sprof_error *er
     return result;
 }
 
-/* The command inherits its end, and the agent closes it. */
+/* The command inherits one end. */
 static int open_sockets(struct trace_session *session, struct sprof_error *error)
 {
     int ends[2];
@@ -65,7 +64,7 @@ static int open_sockets(struct trace_session *session, struct sprof_error *error
         return sprof_error_set(error, SPROF_ELIMIT, errno,
                                "cannot make a socket pair: %s\nsee `ulimit -n`", strerror(errno));
     session->process.agent_fd = ends[0];
-    session->trace->child_fd = dup(ends[1]); /* without FD_CLOEXEC */
+    session->trace->child_fd = dup(ends[1]); /* inheritable */
     close(ends[1]);
     return session->trace->child_fd >= 0
                ? 0
@@ -74,7 +73,6 @@ static int open_sockets(struct trace_session *session, struct sprof_error *error
                                  strerror(errno));
 }
 
-/* The command waits until everything is in place, so its code does not run yet. */
 static int begin(struct trace_session *session, struct sprof_error *error)
 {
     const int result = trace_loads_begin(session, error);

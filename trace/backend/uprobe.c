@@ -1,17 +1,17 @@
-/* The kernel's uprobes, for programs into which nothing can be put. */
+/* Traces with the kernel's uprobes where the agent cannot enter. */
 #include "trace/obstacles.h"
 #include "trace/uprobe/sites.h"
 #include "trace/uprobe/uprobes.h"
 
 #include <stdio.h>
 
-/* Opens uprobes, and reports why where they were not asked for. */
+/* Gives the reason, unless the user chose uprobes. */
 static int open_uprobes(struct trace_session *session, struct sprof_error *error)
 {
     const struct trace_options *options = &session->options;
     char name[64];
     const int gone = options->pid ? target_check(options->pid, false, error) : 0;
-    if (gone) /* which may be why nothing was found in it */
+    if (gone) /* perhaps why nothing was found */
         return gone;
     if (trace_uprobes_open(&session->uprobes, error))
         return trace_explain_uprobes(options, session->trace->reason, error);

@@ -1,4 +1,4 @@
-/* The texts of drill-downs: what each step does, and the answer. */
+/* Writes texts of drill-downs. */
 #include "trace/drill/drilling.h"
 
 #include <string.h>
@@ -30,7 +30,6 @@ static size_t count_steps(const struct trace_drill *drill, enum trace_drill_acti
     return count;
 }
 
-/* Below what the last step has added probes. */
 static uint32_t cause_of(const struct trace_drill *drill)
 {
     uint32_t cause = drill->root;
@@ -105,7 +104,7 @@ static void append_condition(const struct trace_drill *drill, struct sprof_str *
     sprof_str_append(out, ")");
 }
 
-/* A line of the way: what a function took of the root's, in all and itself. */
+/* Appends a function's total and own part of the root's weight. */
 static void append_on_way(const struct trace_drilling *drilling, const struct trace_drill *drill,
                           size_t place, struct sprof_str *out)
 {
@@ -127,8 +126,6 @@ static void append_on_way(const struct trace_drilling *drilling, const struct tr
     sprof_str_appendf(out, "%s\n", found[node->found_by]);
 }
 
-/* The greatest part of the root's weight below a limit that a function has that was looked at, and
- * is not on the way; NULL: there is none. */
 static const struct trace_drill_node *next_other(const struct trace_drill *drill, double below)
 {
     const struct trace_drill_node *next = NULL;
@@ -144,7 +141,6 @@ static const struct trace_drill_node *next_other(const struct trace_drill *drill
     return next;
 }
 
-/* Functions that were looked at and are not on the way, and those that were never called. */
 static void append_others(const struct trace_drilling *drilling, const struct trace_drill *drill,
                           struct sprof_str *out)
 {
@@ -181,8 +177,7 @@ static void append_observed(const struct trace_drilling *drilling, const struct 
                               : "");
 }
 
-/* Whether its time may be waiting: the processes have computed for less than half of what the
- * culprit has taken since the last step. */
+/* The culprit probably waits if the processes used less CPU than half its time. */
 static void append_waiting(const struct trace_drilling *drilling, const struct trace_drill *drill,
                            const struct trace_drill_node *culprit, struct sprof_str *out)
 {
@@ -192,7 +187,6 @@ static void append_waiting(const struct trace_drilling *drilling, const struct t
                           100 * part);
 }
 
-/* The first line: what has the most, or that nothing has. */
 static void append_verdict(const struct trace_drilling *drilling, const struct trace_drill *drill,
                            const struct trace_drill_node *last, struct sprof_str *out)
 {
@@ -234,7 +228,6 @@ int trace_drilling_conclude(struct trace_drilling *drilling, size_t root)
     return out->failed ? SPROF_ENOMEM : 0;
 }
 
-/* Why nothing is known of a root. */
 static const char *unfinished(const struct trace_drilling *drilling, size_t root)
 {
     if (drilling->drills[root].state == TRACE_DRILL_LOOKS)

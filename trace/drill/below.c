@@ -1,11 +1,11 @@
-/* Reads what was called below the roots of a drill-down. */
+/* Reads the calls below roots of drill-downs. */
 #include "trace/drill/below.h"
 #include "trace/tracing.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-enum { THREAD_CALLS = 5 /* fewer calls of a thread say nothing */, USUAL_LEAST = 3 };
+enum { THREAD_CALLS = 5 /* fewer are not significant */, USUAL_LEAST = 3 };
 
 /* == What is new == */
 
@@ -20,7 +20,7 @@ static struct trace_below_seen *seen_of(struct trace_below_slab *slab, struct sp
     return &slab->seen.items[*place - 1];
 }
 
-/* A count that has fallen is that of another thread. */
+/* A lower count is of a new thread. */
 static uint64_t new_count(uint64_t now, uint64_t *before)
 {
     const uint64_t count = now >= *before ? now - *before : now;
@@ -28,7 +28,7 @@ static uint64_t new_count(uint64_t now, uint64_t *before)
     return count;
 }
 
-/* In nanoseconds. What cannot be, because the program has written it, is nothing. */
+/* Returns ns; 0 for impossible values, which the program may write. */
 static double new_time(const struct trace_session *program, int64_t now, int64_t *before)
 {
     const int64_t ticks = counters_limit_time((int64_t)((uint64_t)now - (uint64_t)*before),
@@ -74,8 +74,7 @@ static struct trace_drill_flow *flow_of(struct trace_below *below, uint32_t call
     return &below->flows.items[*place - 1];
 }
 
-/* Adds calls of the innermost function of a path, `depth` functions below the root, to it, and
- * their self time to all of these, each once. */
+/* Counts calls of the innermost function, and time once for each. */
 static int add_path(struct trace_below *below, const uint32_t *chain, size_t depth, uint64_t stamp,
                     uint64_t calls, double ns)
 {
@@ -103,7 +102,6 @@ static int add_path(struct trace_below *below, const uint32_t *chain, size_t dep
 
 /* == Nodes == */
 
-/* The functions of a path, from a node up. Returns how many; 0: it is none. */
 static size_t read_chain(struct trace_below_reader *reader, const struct trace_session *program,
                          const struct probe_node *nodes, uint32_t index)
 {
@@ -275,7 +273,7 @@ static int compare_times(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-/* The median of times, which come into order; 0: there are fewer than `least`. */
+/* Sorts `times`. Returns 0 for fewer than `least`. */
 static double median_of(double *times, size_t count, size_t least)
 {
     if (count < least)

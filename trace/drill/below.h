@@ -1,5 +1,4 @@
-/* trace, inside: reads what was called below roots of a drill-down, from the call paths of all
- * threads, as what is new since the last reading. */
+/* Reads new calls below roots of drill-downs, from all threads' call paths. */
 #ifndef SPROF_TRACE_DRILL_BELOW_H
 #define SPROF_TRACE_DRILL_BELOW_H
 
@@ -10,25 +9,24 @@ struct trace_session;
 
 enum { TRACE_DRILL_ROOTS = 32, TRACE_USUAL_WINDOWS = 32 };
 
-/* What was called below one root. */
 struct trace_below {
-    uint32_t root; /* a number as in struct trace_drill */
+    uint32_t root; /* as in struct trace_drill */
     SPROF_VEC(struct trace_drill_figures) figures;
-    SPROF_VEC(uint64_t) figure_stamps; /* of the path that was last added */
+    SPROF_VEC(uint64_t) figure_stamps; /* of the last path added */
     SPROF_VEC(struct trace_drill_flow) flows;
     SPROF_VEC(uint64_t) flow_stamps;
-    struct sprof_map by_function, by_pair; /* → place + 1 */
-    /* Of the root's own figures: */
+    struct sprof_map by_function, by_pair; /* → index + 1 */
+    /* The root's own: */
     uint64_t calls, failed, buckets[PROBE_BUCKETS];
     double total_ns, self_ns;
     SPROF_VEC(double) threads; /* averages of threads with enough calls */
-    bool has_calls;            /* there were some in a window before, or were still open */
-    SPROF_VEC(double) usual;   /* averages of windows before */
+    bool has_calls;            /* in an earlier window, or still open */
+    SPROF_VEC(double) usual;   /* earlier averages */
 };
 
-/* What a slab of a program held when it was last read. */
+/* As last read. */
 struct trace_below_slab {
-    struct sprof_map nodes, stats; /* by index and function → place + 1 in `seen` */
+    struct sprof_map nodes, stats; /* node or function → index + 1 in `seen` */
     SPROF_VEC(struct trace_below_seen {
         uint64_t calls;
         int64_t ticks;
@@ -39,11 +37,10 @@ struct trace_below_slab {
     seen;
 };
 
-/* Of a program. */
 struct trace_below_program {
-    struct trace_below_slab *slabs[PROBE_SLABS]; /* owned; NULL: not read yet */
+    struct trace_below_slab *slabs[PROBE_SLABS]; /* owned; NULL: not read */
     SPROF_VEC(uint32_t)
-    on; /* its probes that have numbers, and are on or were at the last window */
+    on; /* probes on now or at the last window */
 };
 
 void trace_below_program_free(struct trace_below_program *program);
@@ -52,22 +49,21 @@ struct trace_below_reader {
     struct trace_below below[TRACE_DRILL_ROOTS];
     size_t root_count;
     uint64_t stamp;
-    uint32_t chain[PROBE_PATH_DEPTH]; /* functions of a path, innermost first */
+    uint32_t chain[PROBE_PATH_DEPTH]; /* innermost first */
 };
 
-/* Reads a slab of a program, whose probes have their numbers. Returns 0 or SPROF_ENOMEM. */
+/* Probes need numbers. Returns 0 or SPROF_ENOMEM. */
 int trace_below_read(struct trace_below_reader *reader, struct trace_session *program,
                      uint32_t slab);
 
-/* Has the next reading of a slab begin at 0. */
+/* Its next reading begins at 0. */
 void trace_below_forget(struct trace_below_slab *slab);
 
 /* Begins a new window. */
 void trace_below_clear(struct trace_below *below);
 void trace_below_release(struct trace_below *below);
 
-/* What a condition may look at; and appends the root's average to the usual ones. Returns 0 or
- * SPROF_ENOMEM. */
+/* Fills in `calls`, and adds the average to `usual`. Returns 0 or SPROF_ENOMEM. */
 int trace_below_calls(struct trace_below *below, const struct trace_condition *condition,
                       double ns_per_tick, struct trace_window_calls *calls);
 

@@ -1,4 +1,4 @@
-/* What functions call, in all programs of a drill-down. */
+/* Finds callees for drill-downs, in all programs. */
 #include "trace/drill/drilling.h"
 #include "trace/probes/callees.h"
 #include "trace/probes/probes.h"
@@ -56,7 +56,7 @@ size_t trace_drilling_probe(const struct trace_drilling *drilling,
 
 struct candidate {
     uint32_t number;
-    bool waits; /* it calls other modules, or through pointers: it may block, lock or allocate */
+    bool waits; /* calls other modules or pointers: may block, lock or allocate */
     uint64_t size;
 };
 
@@ -82,7 +82,7 @@ static int offer(struct candidates *candidates, struct trace_drilling *drilling,
     return !candidate.number || sprof_vec_push(&candidates->list, candidate) ? SPROF_ENOMEM : 0;
 }
 
-/* Whether a probe may be added: it is there, no leave probe, and not banned by a command. */
+/* Excludes leave probes and what a command excluded. */
 static bool may_be_added(const struct trace_session *program, size_t probe)
 {
     const struct trace_probe *one = &program->probes.items[probe];
@@ -97,7 +97,6 @@ static size_t index_of(const struct trace_session *program, size_t probe)
     return (size_t)(one->function - program->files.items[one->file].plan.functions);
 }
 
-/* Offers those that a search found; or, with `others`, those that it did not. */
 static int offer_found(struct candidates *candidates, struct trace_drilling *drilling,
                        struct trace_session *program, const struct trace_callees *found,
                        bool others, size_t but)

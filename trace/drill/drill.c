@@ -1,14 +1,14 @@
-/* Decides which functions get probes next, from what was measured. */
+/* Decides which functions get probes. */
 #include "trace/drill/drill.h"
 
 #include <string.h>
 
 enum {
-    HELD = 2,         /* windows in a row in which a condition must hold */
-    PATIENCE = 10,    /* windows in a row without it, after which probes go */
-    JUDGED_CALLS = 5, /* after so many calls a function is judged, or after … */
+    HELD = 2,         /* windows in a row with the condition */
+    PATIENCE = 10,    /* windows in a row without it */
+    JUDGED_CALLS = 5, /* or JUDGED_WINDOWS */
     JUDGED_WINDOWS = 3,
-    LOW_WINDOWS = 3, /* after so many in a row with few calls, or none, a probe goes */
+    LOW_WINDOWS = 3, /* windows in a row with few calls */
     WAY_MOST = 255,
 };
 static const double culprit_share = 0.5, way_share = 0.2, low_share = 0.05;
@@ -72,7 +72,6 @@ double trace_drill_weight(const struct trace_drill *drill, const struct trace_dr
     return judges_errors(drill) ? (double)node->failed : node->ns;
 }
 
-/* What one function contributes to the weight of another that calls it. */
 static double flow_weight(const struct trace_drill *drill, const struct trace_drill_flow *flow)
 {
     const struct trace_drill_node *caller = trace_drill_node_of(drill, flow->caller);
@@ -128,7 +127,7 @@ static int add_up(struct trace_drill *drill, const struct trace_drill_window *wi
     return 0;
 }
 
-/* What probes see of a function depends on those below it, so sums begin anew with each step. */
+/* Figures depend on the probes below, so sums begin again at each step. */
 static void begin_anew(struct trace_drill *drill)
 {
     for (size_t i = 0; i < drill->nodes.count; i++) {
@@ -140,7 +139,7 @@ static void begin_anew(struct trace_drill *drill)
     drill->windows = 0;
 }
 
-/* Notes the share of each probed function in its greatest caller. */
+/* A share is of the largest caller. */
 static void note_shares(struct trace_drill *drill)
 {
     const double root = trace_drill_weight(drill, &drill->nodes.items[0]);
@@ -174,7 +173,7 @@ static int drop(struct trace_drill *drill, struct trace_drill_node *node, bool i
     return push_step(drill, TRACE_DRILL_DROP, node);
 }
 
-/* A function that was not called in this window, though its root was. */
+/* Whether it was not called, though the root was. */
 static bool is_idle(const struct trace_drill_window *window, const struct trace_drill_node *node)
 {
     for (size_t i = 0; i < window->figure_count; i++)
@@ -209,7 +208,6 @@ static size_t count_off_way(const struct trace_drill *drill)
     return count;
 }
 
-/* Makes room for so many probes, where there is none, by what is not on the way. */
 static int make_room(struct trace_drill *drill, size_t wanted)
 {
     int result = 0;
@@ -222,15 +220,13 @@ static int make_room(struct trace_drill *drill, size_t wanted)
     return result;
 }
 
-/* Whether a function is to be looked at now. Those that were tried as targets of pointers are not
- * tried again. */
+/* Targets of pointers are tried once. */
 static bool is_new(const struct trace_drill *drill, uint32_t function, enum trace_found_by by)
 {
     const struct trace_drill_node *node = trace_drill_node_of(drill, function);
     return !node || (by == TRACE_BY_CALL && !node->is_probed && node->function != drill->root);
 }
 
-/* Takes those out of a list that are not to be looked at. */
 static void keep_new(const struct trace_drill *drill, struct trace_drill_list *list,
                      enum trace_found_by by)
 {
@@ -259,8 +255,7 @@ static int add_all(struct trace_drill *drill, uint32_t cause, const struct trace
     return result;
 }
 
-/* Looks for what a function calls by its code first, then for targets of pointers, last for what
- * others call for it; as many as there is room for. */
+/* Adds direct callees first, then targets of pointers, then callbacks. */
 static int widen(struct trace_drill *drill, uint32_t function,
                  const struct trace_drill_source *source, size_t *added)
 {
@@ -307,7 +302,7 @@ static bool is_culprit(const struct trace_drill *drill, const struct trace_drill
     return whole > 0 && trace_drill_own_weight(drill, node) >= culprit_share * whole;
 }
 
-/* The callee with the greatest part of a function's weight, where that is large; NULL: none is. */
+/* Returns NULL if all are below way_share. */
 static const struct trace_drill_node *next_on_way(const struct trace_drill *drill,
                                                   const struct trace_drill_node *node)
 {
@@ -325,7 +320,6 @@ static const struct trace_drill_node *next_on_way(const struct trace_drill *dril
     return most > 0 ? next : NULL;
 }
 
-/* Goes from the root to where most is, as far as probes show. */
 static int find_way(struct trace_drill *drill)
 {
     const struct trace_drill_node *node = drill->nodes.items, *caller = node;
@@ -350,7 +344,6 @@ static bool is_judged(const struct trace_drill *drill, const struct trace_drill_
            (calls >= JUDGED_CALLS || drill->windows >= JUDGED_WINDOWS);
 }
 
-/* Whether more of what a function calls can be looked at, and is worth it. */
 static bool wants_more(const struct trace_drill *drill, const struct trace_drill_node *node,
                        bool is_culprit)
 {
@@ -390,7 +383,7 @@ static int begin(struct trace_drill *drill, const struct trace_drill_window *win
     return result;
 }
 
-/* The condition has ceased: probes go, and it waits anew. */
+/* Waits again after the condition has ended. */
 static int give_up(struct trace_drill *drill)
 {
     int result = 0;
@@ -423,7 +416,7 @@ static int look(struct trace_drill *drill, const struct trace_drill_window *wind
     return result;
 }
 
-/* Whether anything of the root was seen, for conditions that look at nothing else. */
+/* For conditions that always hold. */
 static bool is_active(const struct trace_drill_window *window)
 {
     return window->root.calls || window->flow_count || window->figure_count;

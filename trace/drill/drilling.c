@@ -7,8 +7,11 @@
 #include <string.h>
 
 #define WINDOW_NS UINT64_C(1000000000)
-#define UNCALLED_NS UINT64_C(3000000000) /* until a message says that a root is not called */
-enum { PROBES_MOST = 200, STOP_SHARE = 100 /* threads stand still for this part of the time */ };
+#define UNCALLED_NS UINT64_C(3000000000) /* before uncalled roots are reported */
+enum {
+    PROBES_MOST = 200,
+    STOP_SHARE = 100 /* threads stand still at most 1/STOP_SHARE of the time */
+};
 
 /* == Beginning == */
 
@@ -39,7 +42,7 @@ void trace_drilling_free(struct trace_drilling *drilling)
     free(drilling);
 }
 
-/* The last condition that names a root, or names none, is its. */
+/* The last condition for this root, or for all, applies. */
 static int condition_of(const struct trace_session *program, const struct plan_function *function,
                         struct trace_condition *condition, struct sprof_error *error)
 {
@@ -100,7 +103,6 @@ int trace_drilling_probes(struct trace_session *program, size_t first, struct sp
 
 /* == Windows == */
 
-/* Probes that were switched by hand are on, too. */
 static int list_on(struct trace_drilling *drilling, struct trace_session *program)
 {
     program->below->on.count = 0;
@@ -175,7 +177,6 @@ static bool switch_program(struct trace_drilling *drilling, struct trace_session
     return is_any;
 }
 
-/* Returns the longest stop of threads. */
 static uint64_t switch_all(struct trace_drilling *drilling)
 {
     const struct trace *trace = drilling->common->trace;
@@ -190,7 +191,7 @@ static uint64_t switch_all(struct trace_drilling *drilling)
     return trace_woken_ns(drilling->common, begin_ns);
 }
 
-/* What has been called while probes were switched belongs to no window. */
+/* Calls during switching do not count. */
 static int begin_window(struct trace_drilling *drilling, uint64_t stopped_ns)
 {
     const int result = read_programs(drilling);
@@ -206,7 +207,6 @@ static int begin_window(struct trace_drilling *drilling, uint64_t stopped_ns)
     return result;
 }
 
-/* Reports roots that have not been called yet. */
 static void report_uncalled(struct trace_drilling *drilling)
 {
     if (drilling->is_uncalled_told ||
@@ -223,7 +223,6 @@ static void report_uncalled(struct trace_drilling *drilling)
     }
 }
 
-/* Whether nothing is left to be looked for. */
 static bool are_over(const struct trace_drilling *drilling)
 {
     bool are = drilling->reader.root_count > 0;
@@ -259,7 +258,7 @@ static int end_window(struct trace_drilling *drilling, uint64_t now_ns)
     return result ? result : begin_window(drilling, stopped_ns);
 }
 
-/* Once for all programs, with the first one. */
+/* Works with the first program, for all. */
 int trace_drilling_serve(struct trace_session *program)
 {
     struct trace_drilling *drilling = program->trace->drilling;
@@ -309,7 +308,7 @@ int trace_drilling_widen(struct trace_session *common, const char *expression,
     return result;
 }
 
-/* The condition of a root by the options of now. */
+/* Applies new options. */
 static int renew(struct trace_drilling *drilling, size_t root, struct sprof_error *error)
 {
     struct trace_session *common = drilling->common;

@@ -1,7 +1,7 @@
-/* Reads for drill-downs what threads have called that have ended. */
+/* Reads ended threads' calls for drill-downs. */
 #include "trace/drill/drilling.h"
 
-/* Its figures are lost where memory is short. */
+/* Figures are lost without memory. */
 void trace_drilling_thread_ends(struct trace_session *program, uint32_t slab)
 {
     struct trace_drilling *drilling = program->trace->drilling;

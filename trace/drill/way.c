@@ -1,7 +1,6 @@
-/* The way of drill-downs in the recording: phases with marks. */
+/* Records drill-downs as phases with marks. */
 #include "trace/drill/drilling.h"
 
-/* Each step, and each end, begins a phase of the run. */
 int trace_drilling_begin_phases(struct trace_session *common, struct sprof_error *error)
 {
     struct trace_drilling *drilling = common->trace->drilling;

@@ -1,5 +1,4 @@
-/* Adds calls without room of their own, which the agent counts by function, to the row that threads
- * share. */
+/* Adds calls without memory for their own figures to the shared row. */
 #include "trace/tracing.h"
 
 #include <stdlib.h>
@@ -30,7 +29,6 @@ static int add_beyond(struct trace_session *session, uint32_t function, uint64_t
     return is_first ? trace_history_probe(session, function, "counted", "room", 0) : 0;
 }
 
-/* Reports threads that share their thread-local data. */
 static void report_shared(struct trace_session *session)
 {
     if (session->memory.has_reported_shared ||

@@ -1,4 +1,4 @@
-/* Finds which functions have the values that --capture names. */
+/* Finds functions that have the values of --capture. */
 #include "plan/expressions.h"
 #include "trace/figures/values.h"
 #include "trace/shown_place.h"
@@ -54,7 +54,6 @@ uint32_t trace_captures_paths(const struct trace_session *session, uint32_t capt
     return count;
 }
 
-/* "entry r->host" */
 static const char *name_of(struct trace_session *session, const struct trace_capture *capture,
                            const struct symbolize_path *path)
 {

@@ -1,4 +1,4 @@
-/* Times of calls by two clocks: the processor's counter, and the system's. */
+/* Converts ticks to the system clock. */
 #include "trace/tracing.h"
 
 void trace_find_tick(struct trace_session *session)

@@ -1,5 +1,5 @@
-/* Coverage: the first call of each function is noted in the process, and its probe is removed, so
- * that later calls cost nothing. */
+/* Coverage: the agent records each function's first call. Then the probe is removed, so later calls
+ * cost nothing. */
 #include "trace/figures/coverage.h"
 #include "inject/inject.h"
 #include "trace/probes/probes.h"
@@ -9,7 +9,7 @@
 #include <unistd.h>
 
 enum {
-    STOP_SHARE = 100, /* threads stand still for at most this part of the time */
+    STOP_SHARE = 100, /* threads stand still at most 1/STOP_SHARE of the time */
     REMOVAL_NS = 100000000,
     RETRY_NS = 1000000000,
 };
@@ -25,7 +25,7 @@ static int put_row(struct trace_session *session, uint32_t number, uint32_t thre
     if (!result && !known)
         return SPROF_ENOMEM;
     const uint64_t first_ns = probe->first_ns ? probe->first_ns : UINT64_MAX;
-    if (known && *known && *known <= first_ns) /* another process has called it before */
+    if (known && *known && *known <= first_ns) /* in another process */
         return 0;
     if (known) {
         session->trace->covered.count +=
@@ -55,7 +55,7 @@ int trace_coverage_begin(struct trace_session *session)
     return 0;
 }
 
-/* A time within the run, whatever the command wrote there. */
+/* The command can overwrite `ticks`. */
 static uint64_t time_of(const struct trace_session *session, uint64_t ticks)
 {
     const double ns =
@@ -92,7 +92,7 @@ static int note_hit(struct trace_session *session, uint32_t number, const struct
     return put_row(session, number, thread ? thread->id : 0);
 }
 
-/* A call that came during a clear has removed the flag, and is forgotten. */
+/* Whether the probe lost its flag in a call during a clear. */
 static bool is_blind(const struct trace_session *session, uint32_t number)
 {
     const struct trace_probe *probe = &session->probes.items[number];
@@ -150,8 +150,7 @@ void trace_coverage_clear(struct trace_session *session)
 
 /* == Taking probes back == */
 
-/* A probe that could not come back stays, switched off. A resting one is out already, and comes
- * back when it is to be on. */
+/* Probes that cannot be placed again stay, switched off. */
 static bool may_leave(const struct trace_session *session, const struct trace_probe *probe)
 {
     return probe->first_ns && probe->is_placed && !probe->is_restored && !probe->rests &&
@@ -167,8 +166,8 @@ static bool is_any_to_leave(const struct trace_session *session)
     return false;
 }
 
-/* While all threads stand still. No thread is within a jump, which is one instruction. Threads that
- * came through one go on in thunk and copy, which stay. */
+/* Threads stand still, none inside a jump, which is one instruction. Threads in a thunk or copy
+ * continue there. */
 static void restore(struct trace_session *session, int memory_fd)
 {
     for (size_t i = 0; i < session->probes.count; i++) {
@@ -195,7 +194,6 @@ static void restore_stopped(void *context)
     restore(restoring->session, restoring->memory_fd);
 }
 
-/* Removes probes from one process; *is_done: that was possible. */
 static int remove_from(struct trace_session *session, pid_t pid, bool *is_done,
                        struct sprof_error *why)
 {
@@ -221,7 +219,6 @@ static int remove_from(struct trace_session *session, pid_t pid, bool *is_done,
     return result;
 }
 
-/* Where some processes cannot be stopped the probes stay, switched off. */
 static void remove_probes(struct trace_session *session)
 {
     struct sprof_error why = {0};
@@ -239,7 +236,7 @@ static void remove_probes(struct trace_session *session)
             result = remove_from(session, session->processes.list.items[i].pid, &is_done, &why);
     for (size_t i = 0; i < session->probes.count && is_done; i++) {
         struct trace_probe *probe = &session->probes.items[i];
-        probe->is_restored |= may_leave(session, probe); /* or the file may be unloaded */
+        probe->is_restored |= may_leave(session, probe); /* or its file was unloaded */
     }
     const uint64_t end_ns = sprof_clock_monotonic_ns();
     if (result == SPROF_EPERMISSION && !is_done) {
@@ -256,8 +253,7 @@ int trace_coverage_serve(struct trace_session *session)
 {
     if (trace_coverage_collect(session))
         return SPROF_ENOMEM;
-    if (session->mode == TRACE_COVERAGE &&
-        trace_coverage_begin(session)) /* for libraries that came */
+    if (session->mode == TRACE_COVERAGE && trace_coverage_begin(session)) /* for new libraries */
         return SPROF_ENOMEM;
     remove_probes(session);
     return 0;

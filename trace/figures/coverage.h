@@ -1,4 +1,4 @@
-/* trace, inside: mode coverage. */
+/* Mode coverage. Functions return 0 or SPROF_ENOMEM. */
 #ifndef SPROF_TRACE_FIGURES_COVERAGE_H
 #define SPROF_TRACE_FIGURES_COVERAGE_H
 
@@ -9,32 +9,30 @@
 
 struct trace_session;
 
-/* The removal of a program's probes that have seen a call. */
 struct trace_coverage {
     uint64_t next_removal_ns;
-    bool keeps_probes; /* they stay: the process cannot be stopped */
+    bool keeps_probes;
 };
 
-/* Writes rows of the functions to be covered from now on. Returns 0 or SPROF_ENOMEM. */
+/* Adds rows of functions that can be covered. */
 int trace_coverage_begin(struct trace_session *session);
 
-/* Notes functions that were called since the last time. Returns 0 or SPROF_ENOMEM. */
 int trace_coverage_collect(struct trace_session *session);
 
-/* Drops the coverage so far, once probes are back. */
+/* Drops results. Probes must be placed again first. */
 void trace_coverage_clear(struct trace_session *session);
 
-/* Notes calls and new functions, and removes probes that have seen a call, when it is time. Returns
- * 0 or SPROF_ENOMEM: a failure to remove hinders nothing else. */
+/* Records calls and new functions. Now and then it removes probes of called functions, which may
+ * fail. */
 int trace_coverage_serve(struct trace_session *session);
 
-/* Counts called functions, and those whose probe has left. */
+/* *left: functions whose probe was removed. */
 void trace_coverage_count(const struct trace_session *session, size_t *covered, size_t *left);
 
 /* == coverage_return.c == */
 
-/* Has probes that have left see calls again, in all processes of all programs. SPROF_ESTATE where
- * that is not possible now; else as inject_stop_while. */
+/* Places removed probes again in all processes. SPROF_ESTATE: impossible now; else as
+ * inject_stop_while. */
 int trace_coverage_return(struct trace_session *session, struct sprof_error *error);
 
 #endif

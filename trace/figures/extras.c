@@ -1,4 +1,4 @@
-/* Writes for the agent what is done with calls, by options and mode. */
+/* Selects the agent's features. */
 #include "trace/figures/keep_rules.h"
 #include "trace/figures/log.h"
 #include "trace/figures/warn.h"

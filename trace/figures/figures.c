@@ -1,5 +1,5 @@
-/* Reads the figures of threads from the shared memory. The command can write anything there, so
- * each number is checked where it matters. */
+/* Reads threads' figures from shared memory. The command can overwrite them, so numbers are checked
+ * before use. */
 #include "trace/drill/drilling.h"
 #include "trace/figures/log.h"
 #include "trace/figures/remarks.h"
@@ -13,7 +13,7 @@
 
 #define CROWDED_NS UINT64_C(2000000000)
 
-/* A process that executed another program has threads of the same numbers. */
+/* After an execve, the new program's threads may have the same ids. */
 static bool has_ended(const struct trace_session *session, const struct trace_thread *thread)
 {
     char path[64];
@@ -42,8 +42,7 @@ static void free_thread(struct trace_thread *thread)
     }
 }
 
-/* Whether the next thread can have a slab as it is, which spares both sides new pages: for threads
- * in the shared row, whose calls have all ended. */
+/* Whether the next thread can use the slab unchanged, to save new pages. */
 static bool is_reusable(const struct trace_session *session, uint32_t slab)
 {
     const struct trace_thread *thread = session->threads.of_slab[slab];
@@ -91,7 +90,6 @@ void trace_slabs_empty(struct trace_session *session)
     }
 }
 
-/* Gives a slab back. */
 static int end_thread(struct trace_session *session, uint32_t slab)
 {
     struct trace_thread *thread = session->threads.of_slab[slab];
@@ -138,7 +136,6 @@ void trace_figures_release(struct trace_session *session)
 
 /* == Reading == */
 
-/* Adds what is new to the row that many threads share. */
 static int add_to_shared_row(struct trace_session *session, struct trace_cell *cell,
                              const struct counters_figures *figures)
 {
@@ -166,7 +163,7 @@ static bool is_unchanged(const struct trace_cell *cell, const struct probe_stat 
            cell->self == self && cell->untimed == stat->child_counted;
 }
 
-/* With the time outside. */
+/* Includes time outside. */
 static int64_t self_of(const struct trace_session *session, const struct probe_stat *from,
                        uint32_t function)
 {
@@ -175,7 +172,7 @@ static int64_t self_of(const struct trace_session *session, const struct probe_s
                      (uint64_t)counters_outside(&pages, from - function, function));
 }
 
-/* Before paths are read: see paths.c. */
+/* Reads a function's sums before its paths: see paths.c. */
 static int note_stat(struct trace_session *session, struct trace_thread *thread, uint32_t function,
                      struct probe_stat *from)
 {
@@ -187,7 +184,6 @@ static int note_stat(struct trace_session *session, struct trace_thread *thread,
     return cell || !sum.calls ? 0 : SPROF_ENOMEM;
 }
 
-/* Reads one function of one thread, where something has happened since the last time. */
 static int read_stat(struct trace_session *session, struct trace_thread *thread, uint32_t function,
                      struct probe_stat *from)
 {
@@ -198,7 +194,7 @@ static int read_stat(struct trace_session *session, struct trace_thread *thread,
     if (!cell)
         return SPROF_ENOMEM;
     const bool has_paths = trace_has_paths(session, thread);
-    /* nearly all; a copy takes much longer */
+    /* the usual case; a copy takes much longer */
     if (!has_paths && is_unchanged(cell, from, self_of(session, from, function)))
         return 0;
     struct counters_figures figures = read_figures(session, function, from);
@@ -221,7 +217,6 @@ static int read_stat(struct trace_session *session, struct trace_thread *thread,
     return trace_put_row(session, thread->row, cell, &figures);
 }
 
-/* A command must not wait while all figures are read at the pace of one thread among many. */
 static void hurry_if_asked(const struct trace_session *session, uint64_t functions_read)
 {
     enum { BETWEEN_LOOKS = 512 };
@@ -231,7 +226,6 @@ static void hurry_if_asked(const struct trace_session *session, uint64_t functio
         sprof_urgency_raise(&common->trace->urgency);
 }
 
-/* Calls `take` for the figures of each chosen function. */
 static int each_stat(struct trace_session *session, uint32_t slab,
                      int (*take)(struct trace_session *, struct trace_thread *, uint32_t,
                                  struct probe_stat *))
@@ -314,7 +308,7 @@ int trace_collect_log(struct trace_session *session)
     return result;
 }
 
-/* Where an eighth of all slabs is taken between two looks, looks become more frequent. */
+/* If an eighth of all slabs is new, reads more often for some time. */
 static int begin_threads(struct trace_session *session, uint32_t count)
 {
     const struct counters_pages pages = trace_pages(session);
@@ -353,7 +347,6 @@ double trace_spent_ticks(struct trace_session *session)
     return session->governor.seen_ticks + trace_outside_spent(session);
 }
 
-/* Reads a thread's paths, where calls are counted by them. */
 static int read_paths(struct trace_session *session, uint32_t slab,
                       int (*read)(struct trace_session *, struct trace_thread *, uint32_t))
 {
@@ -390,7 +383,7 @@ int trace_collect(struct trace_session *session, enum trace_collecting what)
         if (!result && (ended || (what == TRACE_COLLECT_END && session->log.has_rings)))
             result =
                 trace_log_end(session, session->threads.of_slab[i], i, what >= TRACE_COLLECT_END);
-        if (!result && ended) /* its last warnings, before its slab is another's */
+        if (!result && ended) /* before another thread gets the slab */
             result = trace_warnings_read(session);
         if (!result && ended)
             result = end_thread(session, i);

@@ -1,6 +1,5 @@
-/* Kept calls: makes rows of the calls that the agent keeps. A caller of a kept call is known by its
- * number from then on, and has its row when it has ended. The command can write anything into a
- * ring, so numbers are checked. */
+/* Writes rows of kept calls. A caller has a number at once and a row after its end. The command can
+ * overwrite rings, so numbers are checked. */
 #include "trace/figures/keep.h"
 #include "trace/figures/keep_late.h"
 #include "trace/figures/keep_load.h"
@@ -13,12 +12,11 @@
 
 #include <string.h>
 
-enum { OPEN_CALLS = 1 << 20 /* of a thread, at most */ };
+enum { OPEN_CALLS = 1 << 20 /* per thread */ };
 
 /* == Rows == */
 
-/* An open caller, and where it is in the list of its thread; made where there is none. NULL: out of
- * memory. The one that is looked for is nearly always among the last. */
+/* Creates missing callers. NULL: out of memory. Usually it is one of the last. */
 static struct trace_open_caller *caller_of(struct trace_session *session,
                                            struct trace_thread *thread, uint32_t number)
 {
@@ -26,14 +24,13 @@ static struct trace_open_caller *caller_of(struct trace_session *session,
         if (thread->callers.items[i].number == number)
             return &thread->callers.items[i];
     const struct trace_open_caller caller = {.number = number, .row = ++session->trace->kept.rows};
-    if (thread->callers.count >= OPEN_CALLS) /* only the command can have written so many */
+    if (thread->callers.count >= OPEN_CALLS) /* only if the ring was overwritten */
         thread->callers.count = 0;
     if (sprof_vec_push(&thread->callers, caller))
         return NULL;
     return &thread->callers.items[thread->callers.count - 1];
 }
 
-/* *row: the number of the row of a call, which is open; 0 of none. */
 static int row_of(struct trace_session *session, struct trace_thread *thread, uint32_t number,
                   uint32_t *row)
 {
@@ -86,8 +83,7 @@ static uint64_t duration_of(const struct trace_session *session, int64_t ticks)
     return trace_length_of(session, ticks > 0 ? (uint64_t)ticks : 0);
 }
 
-/* Whether some rule is decided here. Then callers of calls that are not kept are in the ring, too.
- */
+/* Whether the tracer tests a rule. Then rings also contain callers of calls that are not kept. */
 static bool decides(const struct trace_session *session)
 {
     bool does = false;
@@ -113,7 +109,7 @@ static void forget_call(struct trace_session *session, struct trace_thread *thre
     trace_remarks_drop_notes(thread, kept->begin);
 }
 
-/* A call has a row: so has its caller, and so on. */
+/* Marks all callers of a call with a row, which get rows, too. */
 static void note_below(struct trace_thread *thread, uint32_t caller)
 {
     size_t near = thread->callers.count;
@@ -125,7 +121,7 @@ static void note_below(struct trace_thread *thread, uint32_t caller)
     }
 }
 
-/* The time on a CPU is what is left of the duration, which is without what probes took. */
+/* CPU time is the rest of the duration, which excludes probes. */
 static void add_states(const struct trace_session *session, const struct trace_thread *thread,
                        uint64_t end_ns, struct store_kept_call *row)
 {
@@ -139,7 +135,6 @@ static void add_states(const struct trace_session *session, const struct trace_t
     row->ready_ns = states.ready_ns;
 }
 
-/* `values` may be NULL. */
 static int take_end(struct trace_session *session, struct trace_thread *thread,
                     const struct probe_kept *kept, const struct trace_taken_values *values)
 {
@@ -210,7 +205,7 @@ int trace_keep_ask(struct trace_session *session, struct trace_thread *thread, u
 int trace_keep_take(struct trace_session *session, struct trace_thread *thread,
                     const struct probe_kept *unit, uint32_t more)
 {
-    const struct probe_kept kept = *unit; /* the program may change it */
+    const struct probe_kept kept = *unit; /* the program can change it */
     struct trace_taken_values values;
     if (PROBE_LOG_FUNCTION(kept.header) >= session->probes.count || !kept.number)
         return 0;
@@ -269,7 +264,6 @@ uint64_t trace_keep_count_tested(const struct trace_session *session, uint64_t r
     return calls;
 }
 
-/* Adds the calls of functions to which rules apply. */
 static void add_tested(struct trace_session *session)
 {
     struct trace_kept *kept = &session->trace->kept;

@@ -1,5 +1,5 @@
-/* Decides conditions of rules by what debug information says of functions, and by the values of
- * calls. The command can write anything into its memory, so lengths are checked. */
+/* Evaluates rules by debug information and values of calls. The command can overwrite values, so
+ * lengths are checked. */
 #include "trace/figures/keep_late.h"
 #include "plan/expressions.h"
 #include "trace/shown_place.h"
@@ -38,7 +38,7 @@ uint32_t trace_late_paths(const struct trace_session *session, uint64_t rules,
 
 /* == Classes == */
 
-/* The scope of a function's name: "store::Query" of "store::Query::run(int)". */
+/* Finds "store::Query" in "store::Query::run(int)". */
 static size_t scope_length(const char *name)
 {
     static const char anonymous[] = "(anonymous namespace)";
@@ -62,8 +62,7 @@ static int matches(const struct plan_expressions *expressions, const char *class
     return class ? plan_expressions_match(expressions, &named, NULL) : SPROF_ENOMEM;
 }
 
-/* Whether a function is a method of a class that the rule finds, or of one that derives from it. By
- * debug information that is what `this` leads to; without, the scope of its name. */
+/* Also tests base classes. Without debug information, the scope of the name is the class. */
 static int is_of_class(struct trace_session *session, uint32_t number,
                        const struct plan_function *function,
                        const struct symbolize_signature *signature)
@@ -130,7 +129,7 @@ static void capture(struct trace_noted *noted, const char *name,
                                 .is_second = is_pair && !at_entry};
 }
 
-/* "entry r->status" */
+/* Makes "entry r->status". */
 static const char *name_of(struct trace_session *session, const struct trace_keep_late *late)
 {
     struct sprof_str text = {0};
@@ -141,7 +140,7 @@ static const char *name_of(struct trace_session *session, const struct trace_kee
     return name;
 }
 
-/* Notes one test. *what: why no call can meet it. Returns 0 or SPROF_ENOMEM. */
+/* *unmet: why no call can meet the test. */
 static int note_test(struct trace_session *session, uint32_t number, uint32_t test,
                      const struct symbolize_located *located, struct trace_noted *noted,
                      struct trace_unmet *unmet)
@@ -227,12 +226,11 @@ static enum answer answer_of(bool is)
     return is ? YES : NO;
 }
 
-/* What a test compares. */
 struct compared {
     const struct symbolize_type *type;
-    const uint8_t *bytes; /* NULL: they are not known */
+    const uint8_t *bytes; /* NULL: unknown */
     size_t length;
-    bool is_cut; /* there are more of them */
+    bool is_cut; /* more bytes exist */
 };
 
 static struct compared piece_of(const struct trace_call_values *call, uint32_t value,
@@ -246,7 +244,6 @@ static struct compared piece_of(const struct trace_call_values *call, uint32_t v
                              is_there && call->pieces[piece].is_cut};
 }
 
-/* The number of a word where it has a place of its own. */
 static struct compared word_of(const struct trace_call_values *call, uint32_t word, bool is_known,
                                const struct symbolize_type *type)
 {

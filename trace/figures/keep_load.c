@@ -1,4 +1,4 @@
-/* Lets rules of kept calls rest while the program is under less load than they name. */
+/* Suspends rules of kept calls while the load is low. */
 #include "trace/figures/keep_load.h"
 #include "trace/figures/keep_quick.h"
 #include "trace/processes.h"
@@ -10,7 +10,7 @@
 
 enum { LOOK_NS = 500000000 };
 
-/* Bytes of the process in memory; 0: not known. */
+/* Returns bytes; 0: unknown. */
 static double resident_of(pid_t pid)
 {
     char path[64];
@@ -24,9 +24,8 @@ static double resident_of(pid_t pid)
     return (double)pages * (double)sysconf(_SC_PAGESIZE);
 }
 
-/* Each kind of load since the last look. */
 struct loads {
-    double of[TRACE_LOAD_QUANTILE + 1]; /* none of quantiles, which rules have by themselves */
+    double of[TRACE_LOAD_QUANTILE + 1]; /* except quantiles, which differ by rule */
 };
 
 static struct loads measure(struct trace_session *session)
@@ -49,7 +48,6 @@ static struct loads measure(struct trace_session *session)
     return loads;
 }
 
-/* How long calls of the functions of a rule took so far. */
 static void add_ended(const struct trace_session *session, size_t rule,
                       uint64_t buckets[PROBE_BUCKETS])
 {
@@ -70,8 +68,7 @@ static void add_ended(const struct trace_session *session, size_t rule,
     }
 }
 
-/* The time that a part of the calls since the last look took at most, in ns; 0: there were too few,
- * or percentiles are not kept. */
+/* Returns ns since the last check; 0: unknown. */
 static double quantile_of(struct trace_session *session, size_t rule, double part)
 {
     enum { CALLS_LEAST = 5 };
@@ -83,7 +80,7 @@ static double quantile_of(struct trace_session *session, size_t rule, double par
     add_ended(session, rule, now);
     uint64_t *before = session->kept.ended[rule];
     for (size_t b = 0; b < PROBE_BUCKETS; b++) {
-        lately[b] = now[b] > before[b] ? now[b] - before[b] : 0; /* threads may have gone */
+        lately[b] = now[b] > before[b] ? now[b] - before[b] : 0; /* counts fall when threads end */
         calls += lately[b];
     }
     memcpy(before, now, sizeof now);
@@ -106,8 +103,8 @@ void trace_keep_look_at_load(struct trace_session *session)
     bool has_load = false;
     for (size_t i = 0; i < kept->rules.count; i++)
         has_load |= kept->rules.items[i].rule.load != TRACE_LOAD_ANY;
-    if (!has_load || (session->kept.ns &&
-                      session->times.now_ns - session->kept.ns < LOOK_NS)) /* as at commands */
+    /* commands call this more often */
+    if (!has_load || (session->kept.ns && session->times.now_ns - session->kept.ns < LOOK_NS))
         return;
     const struct loads loads = measure(session);
     for (size_t i = 0; i < kept->rules.count; i++) {

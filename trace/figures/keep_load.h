@@ -1,13 +1,12 @@
-/* trace, inside: rules of kept calls that hold while the program is under load. */
+/* Rules of kept calls that depend on load. */
 #ifndef SPROF_TRACE_FIGURES_KEEP_LOAD_H
 #define SPROF_TRACE_FIGURES_KEEP_LOAD_H
 
 #include "trace/tracing.h"
 
-/* Compares what the program has done since the last look, and lets rules rest or hold by that. */
+/* Suspends or resumes rules by the load since the last check. */
 void trace_keep_look_at_load(struct trace_session *session);
 
-/* Releases what was noted for that. */
 void trace_keep_forget_load(struct trace_session *session);
 
 #endif

@@ -1,11 +1,10 @@
-/* Finds which calls of a function meet no rule by their time and one value, and for which calls
- * that is all there is to a rule. */
+/* Makes quick comparisons of time and one value for the agent. */
 #include "trace/figures/keep_quick.h"
 #include "trace/figures/values.h"
 
 /* == One comparison == */
 
-/* The least and greatest value that a test may have, by the type; as signed numbers modulo 2^64. */
+/* Signed numbers modulo 2^64. */
 struct bounds {
     uint64_t low, high;
     bool are_none;
@@ -59,7 +58,7 @@ static const struct probe_binding *binding_of(const struct trace_noted *noted, u
     return NULL;
 }
 
-/* What can be said by one test of a rule: NONE where one can hold for no call. */
+/* Returns NONE if no call can pass. */
 static enum trace_keep_range range_of(const struct probe_keep_rule *rule,
                                       const struct trace_noted *noted, uint32_t number,
                                       struct probe_keep_quick *quick)
@@ -80,7 +79,7 @@ static enum trace_keep_range range_of(const struct probe_keep_rule *rule,
     return all;
 }
 
-/* Whether a call that passes the comparisons meets the rule, its function's only one. */
+/* Whether the comparison decides the function's only rule. */
 static bool is_exact(const struct probe_keep_rule *rule, enum trace_keep_range range)
 {
     const bool is_one = range == TRACE_RANGE_SOME ? rule->test_count == 1 && rule->over == INT64_MIN
@@ -89,7 +88,7 @@ static bool is_exact(const struct probe_keep_rule *rule, enum trace_keep_range r
            !rule->slowest && !rule->since && !rule->next;
 }
 
-/* What of such a call the agent writes, where that needs no memory to be read; else 0. */
+/* Returns what the agent writes for a call without reading memory, or 0. */
 static uint8_t units_of(const struct trace_noted *noted)
 {
     if (!noted || noted->is_hidden)
@@ -134,7 +133,7 @@ static struct probe_keep_quick find_quick(const struct probe_shared *shared,
     return quick;
 }
 
-/* While it is written all calls are looked at. */
+/* Disables the comparison while it changes. */
 void trace_keep_write(struct trace_session *session, uint32_t function, uint64_t mask)
 {
     struct probe_shared *shared = session->process.shared;

@@ -1,13 +1,12 @@
-/* trace, inside: calls that are requests by the name of their function (`--request`). */
+/* Calls that are requests by their function (`--request`). */
 #ifndef SPROF_TRACE_FIGURES_KEEP_REQUESTS_H
 #define SPROF_TRACE_FIGURES_KEEP_REQUESTS_H
 
 #include "trace/tracing.h"
 
-/* Whether the expression is fine, before anything is done. */
 int trace_requests_check(const struct trace_options *options, struct sprof_error *error);
 
-/* Finds the functions among the probes from `first` on. */
+/* From probe `first` on. */
 int trace_requests_begin(struct trace_session *session, size_t first, struct sprof_error *error);
 void trace_requests_release(struct trace_session *session);
 
@@ -21,8 +20,7 @@ struct trace_open_caller *trace_requests_open(struct trace_thread *thread, size_
 uint64_t trace_requests_of(const struct trace_session *session, struct trace_thread *thread,
                            uint32_t function, uint32_t row, uint32_t caller);
 
-/* A call has got its row: where it is a request, this gets a row, too. Returns 0 or SPROF_ENOMEM.
- */
+/* Adds a row if the call is a request. Returns 0 or SPROF_ENOMEM. */
 int trace_requests_put(struct trace_session *session, const struct trace_thread *thread,
                        uint32_t function, const struct store_kept_call *call);
 

@@ -1,4 +1,4 @@
-/* The rules of --keep: writes them for the agent, and changes them while a trace runs. */
+/* Writes rules of --keep for the agent, and changes them during a trace. */
 #include "trace/figures/keep_rules.h"
 #include "trace/figures/keep.h"
 #include "trace/figures/keep_quick.h"
@@ -30,7 +30,7 @@ static void free_expressions(struct trace_rule *rule)
     }
 }
 
-/* Compiles those of its rule. To be freed also where it fails. */
+/* The caller frees, also on failure. */
 static int make_expressions(struct trace_rule *rule, struct sprof_error *error)
 {
     int result = rule->rule.function
@@ -51,7 +51,6 @@ static int check_expressions(const struct trace_keep_rule *rule, struct sprof_er
     return result;
 }
 
-/* Whether a rule may apply to a function by their names. */
 static int matches_name(const struct trace_rule *rule, const struct plan_function *function,
                         struct sprof_error *error)
 {
@@ -62,7 +61,7 @@ static int matches_name(const struct trace_rule *rule, const struct plan_functio
                : result;
 }
 
-/* Whether a function is one in whose calls others meet a rule. */
+/* Whether the function is the `below` of a rule. */
 static int matches_above(const struct trace_rule *rule, const struct plan_function *function,
                          struct sprof_error *error)
 {
@@ -81,13 +80,12 @@ int trace_keep_check(const struct trace_options *options, struct sprof_error *er
     return result;
 }
 
-/* Appends a rule, with a copy of its text. */
 static int append(struct trace *trace, const char *text, uint64_t from_ns,
                   struct sprof_error *error)
 {
     struct trace_rule rule = {.text = strdup(text), .from_ns = from_ns};
     for (char *at = rule.text; at && *at; at++)
-        *at = *at == '\t' || *at == '\n' ? ' ' : *at; /* they are cells of tables */
+        *at = *at == '\t' || *at == '\n' ? ' ' : *at; /* for tables */
     int result =
         rule.text ? trace_keep_rule_parse(&rule.rule, rule.text, error) : sprof_error_memory(error);
     if (!result)
@@ -123,7 +121,6 @@ void trace_keep_release(struct trace *trace)
 
 /* == For the agent == */
 
-/* No call is long enough. */
 static void allow_none(struct trace_session *session)
 {
     struct probe_shared *shared = session->process.shared;
@@ -142,7 +139,6 @@ static int64_t ticks_of(const struct trace_session *session, bool has, uint64_t 
     return has && ns ? (int64_t)ceil((double)ns / session->trace->clock.tick_ns) : INT64_MIN;
 }
 
-/* Of a number that is none of single precision, the next one toward the inside of the range. */
 static int64_t order_of_single(double value, double inside)
 {
     float single = (float)value;
@@ -177,7 +173,7 @@ static void write_tests(struct probe_keep_rule *to, const struct trace_keep_rule
     }
 }
 
-/* Whether a rule holds only for calls that begin with what is written for it. */
+/* Whether it needs data from a call's begin. */
 static bool needs_beginning(const struct trace_keep_rule *rule)
 {
     bool tests = rule->late_count > 0 || rule->expressions[TRACE_KEEP_BY_CLASS];
@@ -186,12 +182,12 @@ static bool needs_beginning(const struct trace_keep_rule *rule)
     return tests;
 }
 
-/* Arguments are saved for a rule that comes later only once `since` is written. */
+/* The agent saves arguments for a late rule only after `since` is written. */
 static void write_rule(struct trace_session *session, size_t i, bool is_late)
 {
     const struct trace_keep_rule *rule = &session->trace->kept.rules.items[i].rule;
     struct probe_keep *keep = &session->process.shared->keep;
-    const bool counts = !trace_keep_is_late(rule); /* else the tracer does */
+    const bool counts = !trace_keep_is_late(rule); /* otherwise the tracer counts */
     keep->second_ticks = (uint64_t)(1e9 / session->trace->clock.tick_ns);
     keep->rules[i] = (struct probe_keep_rule){
         .over = ticks_of(session, rule->has_over, rule->over_ns),
@@ -272,7 +268,7 @@ int trace_keep_begin(struct trace_session *session, size_t first, struct sprof_e
 
 /* == Changes while a trace runs == */
 
-/* Calls that are open must not have a number for another purpose. */
+/* Numbers of open calls may have another purpose. */
 static int refuse_rules(const struct trace_session *session, struct sprof_error *error)
 {
     const struct trace_options *options = &session->options;
@@ -293,12 +289,10 @@ static int refuse_rules(const struct trace_session *session, struct sprof_error 
                : 0;
 }
 
-/* Functions of a rule that has been added. */
 struct found {
-    size_t functions, above; /* … to which it applies; in whose calls */
+    size_t functions, above; /* of the rule; of `below` */
 };
 
-/* Applies the last rule to the functions of a program. */
 static int add_to(struct trace_session *program, size_t i, struct found *found,
                   struct sprof_error *error)
 {
@@ -367,7 +361,6 @@ static int refuse_expression(const struct trace_session *session, const char *ex
     return result;
 }
 
-/* Why a rule that was just added can keep no call. */
 static int refuse_useless(const struct trace_session *session, size_t i, const struct found *found,
                           struct sprof_error *error)
 {
@@ -419,7 +412,7 @@ static int add_rule(struct trace_session *session, const char *text, struct spro
     return result;
 }
 
-/* The rule of "#3" or of a text; the number of rules where there is none. */
+/* Finds "#3" or a text. Returns rules.count if there is none. */
 static size_t find_rule(const struct trace_session *session, const char *named)
 {
     const struct trace_kept *kept = &session->trace->kept;

@@ -1,5 +1,5 @@
-/* The log: takes calls out of the rings of threads, joins their beginnings and ends, and packs them
- * into blocks. The command can write anything into a ring, so everything is checked. */
+/* The log: reads calls from threads' rings, joins begins and ends, and packs blocks. The command
+ * can overwrite rings, so everything is checked. */
 #include "trace/figures/log.h"
 #include "trace/figures/keep.h"
 #include "trace/figures/keep_rules.h"
@@ -10,13 +10,13 @@
 #include <sys/stat.h>
 
 enum {
-    WAITING_BLOCKS = 512,   /* that wait for the writer; then calls wait in rings */
-    FLUSH_BLOCKS = 16,      /* that make a transaction worth it */
-    WAITING_KEPT = 1 << 17, /* rows of kept calls that wait, as above */
+    WAITING_BLOCKS = 512, /* if more wait, calls stay in rings */
+    FLUSH_BLOCKS = 16,
+    WAITING_KEPT = 1 << 17, /* also for rows */
     FLUSH_KEPT = 1 << 12,
-    FLUSH_KEPT_NS = 500000000, /* fewer wait no longer than this */
-    OPEN_CALLS = 1 << 20,      /* of a thread, at most */
-    STUCK_NS = 1000000000,     /* after which a unit will not be filled any more */
+    FLUSH_KEPT_NS = 500000000, /* if fewer wait */
+    OPEN_CALLS = 1 << 20,      /* per thread */
+    STUCK_NS = 1000000000,     /* then a unit stays unfilled */
     SIZE_NS = 20000000,
 };
 
@@ -30,8 +30,7 @@ void trace_log_begin(struct trace_session *session)
 
 /* == Rows == */
 
-/* The end is no earlier than any other end of the thread, else calls would end within those that
- * they call. */
+/* No call ends before its callees. */
 static uint64_t duration_of(const struct trace_session *session, struct trace_thread *thread,
                             const struct trace_open_call *call, uint64_t ticks)
 {
@@ -43,8 +42,6 @@ static uint64_t duration_of(const struct trace_session *session, struct trace_th
     return until_ns - call->start_ns;
 }
 
-/* Blocks name functions by the nodes of their entries: other programs of the trace have probes of
- * the same numbers. */
 static int name_function(struct trace_session *session, struct trace_probe *probe)
 {
     const struct store_call_function row = {session->run->id, probe->node, probe->node};
@@ -53,7 +50,6 @@ static int name_function(struct trace_session *session, struct trace_probe *prob
                                                                                      : 0;
 }
 
-/* Makes a row of what is packed. */
 static int put_block(struct trace_session *session, struct trace_thread *thread)
 {
     struct store_call_packer *packer = &thread->packer;
@@ -111,15 +107,14 @@ static int put_call(struct trace_session *session, struct trace_thread *thread,
 
 /* == Units == */
 
-/* A call that was open at a clear has no time from before. The command notes that in its own
- * records when such a call, or one below it, ends. */
+/* Time before a clear does not count. The agent notes this at the end of the call, or of one below
+ * it. */
 static uint64_t begin_of(const struct trace_session *session, const uint64_t *unit)
 {
     return unit[1] < session->times.cleared.ticks ? session->times.cleared.ticks : unit[1];
 }
 
-/* Whether a call ended before a clear. Its thread does not wait meanwhile: functions and the ring
- * are read one after the other. */
+/* Whether the call ended before a clear. The thread runs while its cells and ring are read. */
 static bool was_cleared(const struct trace_thread *thread, uint32_t function, uint64_t place,
                         uint64_t ticks)
 {
@@ -128,7 +123,6 @@ static bool was_cleared(const struct trace_thread *thread, uint32_t function, ui
     return cell && ticks < thread->cells.items[*cell].cleared_ticks;
 }
 
-/* Times of a thread are in the order of its beginnings and ends. */
 static int take_begin(struct trace_session *session, struct trace_thread *thread, uint64_t header,
                       const uint64_t *first, const uint64_t *second, uint64_t place)
 {
@@ -152,7 +146,7 @@ static int take_begin(struct trace_session *session, struct trace_thread *thread
     return sprof_vec_push(&thread->open, call);
 }
 
-/* Nearly always of the call that began last; with coroutines of another one. */
+/* With coroutines it may not be the last one. */
 static int take_end(struct trace_session *session, struct trace_thread *thread, uint64_t header,
                     const uint64_t *unit, uint64_t place)
 {
@@ -163,9 +157,9 @@ static int take_end(struct trace_session *session, struct trace_thread *thread, 
                   thread->open.items[at - 1].function != PROBE_LOG_FUNCTION(header)))
         at--;
     if (!at)
-        return 0; /* it began before the log */
+        return 0; /* begun before the log */
     struct trace_open_call call = thread->open.items[at - 1];
-    call.begin = unit[1]; /* the base of its time */
+    call.begin = unit[1];
     memmove(&thread->open.items[at - 1], &thread->open.items[at],
             (thread->open.count - at) * sizeof call);
     thread->open.count--;
@@ -182,7 +176,7 @@ static bool is_known(const struct trace_session *session, uint64_t header)
             session->probes.items[function].tier == PROBE_REMARK);
 }
 
-/* Whether a unit will not be filled any more: a jump out of a signal handler has left its probe. */
+/* A signal handler may have jumped out of the probe. */
 static bool is_stuck(const struct trace_session *session, struct trace_thread *thread,
                      uint64_t place)
 {
@@ -193,17 +187,16 @@ static bool is_stuck(const struct trace_session *session, struct trace_thread *t
     return thread->is_over || session->times.now_ns - thread->waits_since_ns > STUCK_NS;
 }
 
-/* Takes what the program says of its calls, behind which so many bytes of texts stand. */
 static int take_remark(struct trace_session *session, struct trace_thread *thread,
                        const struct probe_remark *unit, size_t bytes)
 {
-    const struct probe_remark remark = *unit; /* the program may change it */
+    const struct probe_remark remark = *unit; /* the program can change it */
     if (remark.kind != PROBE_CALL_ID)
         return trace_remark_take(session, thread, unit, bytes);
     return remark.number ? trace_keep_ask(session, thread, remark.number, remark.value) : 0;
 }
 
-/* Returns the units taken, 0 where the next one is not filled yet, or a negative code. */
+/* Returns the units read, 0 if the next is unfilled, or a negative code. */
 static int take_entry(struct trace_session *session, struct trace_thread *thread,
                       const struct counters_ring *ring, uint64_t place, uint64_t head)
 {
@@ -225,7 +218,7 @@ static int take_entry(struct trace_session *session, struct trace_thread *thread
                      ? take_end(session, thread, header, first, place)
                      : take_begin(session, thread, header, first,
                                   first + PROBE_UNIT_BYTES / sizeof *first, place);
-    for (uint32_t i = 0; i < units && keeps; i++) /* values are not taken for headers later */
+    for (uint32_t i = 0; i < units && keeps; i++) /* old values must not look like headers */
         *counters_ring_unit(ring, place + i) = 0;
     return result ? result : (int)units;
 }
@@ -236,7 +229,6 @@ static struct counters_ring ring_of(const struct trace_session *session, uint32_
     return counters_ring_of(&pages, slab);
 }
 
-/* Takes entries before `head`. *done: all of them. */
 static int read_ring(struct trace_session *session, struct trace_thread *thread,
                      const struct counters_ring *ring, uint64_t head, bool *done)
 {
@@ -248,7 +240,7 @@ static int read_ring(struct trace_session *session, struct trace_thread *thread,
         counters_ring_read(ring, place);
         return 0;
     }
-    if (trace_compare_clocks(session) || trace_states_read(session)) /* gaps end before calls do */
+    if (trace_compare_clocks(session) || trace_states_read(session)) /* gaps end before calls */
         return SPROF_ENOMEM;
     while (place != head && taken > 0 && batch->call_blocks.count < WAITING_BLOCKS &&
            batch->kept_calls.count < WAITING_KEPT) {
@@ -276,12 +268,12 @@ int trace_log_end(struct trace_session *session, struct trace_thread *thread, ui
     bool done = false;
     int result = 0;
     thread->is_over = true;
-    while (!done && !result) { /* as much at a time as may wait for the writer */
+    while (!done && !result) {
         result = read_ring(session, thread, &ring, head, &done);
         if (!done && !result &&
             (recording_flush(session->recording, &ignored) ||
              recording_wait_written(session->recording, &ignored)))
-            break; /* nothing can be written; the next flush reports it */
+            break; /* the next flush reports the error */
     }
     for (size_t i = 0; i < thread->open.count && !result; i++)
         result = put_call(session, thread, &thread->open.items[i], 0, 0,
@@ -386,7 +378,7 @@ static void look_at_size(struct trace_session *session)
                       options->output);
 }
 
-/* Kept calls are seen, and outlive the tracer, soon after they have ended. */
+/* Kept calls are written soon, to outlive sprof. */
 static bool are_kept_due(struct trace_session *session)
 {
     struct trace_kept *kept = &session->trace->kept;

@@ -1,4 +1,4 @@
-/* trace, inside: the log of calls, in mode log. */
+/* The log of calls, in mode log. Functions return 0 or SPROF_ENOMEM. */
 #ifndef SPROF_TRACE_FIGURES_LOG_H
 #define SPROF_TRACE_FIGURES_LOG_H
 
@@ -9,15 +9,13 @@ struct trace_options;
 struct trace_session;
 struct trace_thread;
 
-/* The log of a program. */
 struct trace_call_log {
-    bool has_rings; /* there may be calls in the rings */
+    bool has_rings; /* rings may hold calls */
     uint64_t logged, unlogged;
     struct counters_clocks clocks;
-    uint64_t next_size_ns; /* when the file's size is read next */
+    uint64_t next_size_ns;
 };
 
-/* How a call ended, by the header of a unit. */
 static inline enum store_exit trace_log_exit(uint64_t header)
 {
     switch (PROBE_LOG_EXIT(header)) {
@@ -31,33 +29,28 @@ static inline enum store_exit trace_log_exit(uint64_t header)
     }
 }
 
-/* Writes for the agent what is done with calls, by options and mode. */
+/* Writes the agent's features, by options and mode. */
 void trace_set_extras(struct trace_session *session);
 
-/* Writes for it how deep logged calls may be. */
 void trace_log_begin(struct trace_session *session);
 
-/* Takes calls out of a thread's ring, as far as the database keeps up. Returns 0 or SPROF_ENOMEM.
- */
+/* Reads a ring, as far as the database keeps up. */
 int trace_log_read(struct trace_session *session, struct trace_thread *thread, uint32_t slab);
 
-/* The thread or the trace has ended: takes all, and writes rows of open calls. */
+/* Reads all and writes open calls. `is_last`: the trace ends, else the thread. */
 int trace_log_end(struct trace_session *session, struct trace_thread *thread, uint32_t slab,
                   bool is_last);
 
-/* Notes a clear of a thread's figures: calls that have ended by then do not count in the log,
- * either, though they may still be in its ring. */
+/* Excludes calls in the ring that ended before a clear. */
 void trace_log_note_clear(const struct trace_session *session, struct trace_thread *thread,
                           uint32_t slab);
 
-/* Drops what was logged. Open calls begin now. */
+/* Drops the log. Open calls begin now. */
 void trace_log_clear(struct trace_session *session, uint64_t now_ns);
 
-/* Writes rows of calls that were not logged, by function and second; ends the log where the
- * database has its full size. Returns 0 or SPROF_ENOMEM. */
+/* Counts unlogged calls, and ends a full log. */
 int trace_log_serve(struct trace_session *session);
 
-/* Whether enough rows wait to be written. */
 bool trace_log_wants_flush(struct trace_session *session);
 
 #endif

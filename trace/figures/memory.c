@@ -1,6 +1,5 @@
-/* Bounds the memory of figures (--memory): percentiles are given up first; then calls that need
- * another page are only counted, by function, in one row for all threads. The programs are refused
- * nothing. */
+/* Limits memory for figures (--memory). First percentiles are dropped, then calls that need new
+ * pages are only counted. Programs go on. */
 #include "trace/figures/log.h"
 #include "trace/tracing.h"
 
@@ -9,9 +8,9 @@
 #define MEMORY_DEFAULT (UINT64_C(256) << 20)
 #define STAT_BLOCK_BYTES 512 /* of st_blocks */
 
-enum { LIFTED_PART = 4 }; /* below the bound by this part, pages may be made again */
+enum { LIFTED_PART = 4 }; /* pages are allowed again this part below the limit */
 
-/* Rings of a log have a fixed size, and are not bounded. */
+/* The limit excludes log rings, whose size is fixed. */
 static uint64_t ring_bytes(const struct trace_session *session)
 {
     const struct counters_pages pages = trace_pages(session);
@@ -23,7 +22,6 @@ static uint64_t ring_bytes(const struct trace_session *session)
     return sum;
 }
 
-/* The memory of the figures of all programs. */
 static uint64_t used_bytes(const struct trace_session *common)
 {
     uint64_t sum = 0;
@@ -41,7 +39,7 @@ static uint64_t used_bytes(const struct trace_session *common)
 
 /* == Percentiles == */
 
-/* Calls until now are written with their percentiles. */
+/* Earlier calls keep their percentiles. */
 static int drop_histograms(struct trace_session *session)
 {
     const struct counters_pages pages = trace_pages(session);
@@ -63,7 +61,7 @@ static int drop_histograms(struct trace_session *session)
 
 /* == Pages == */
 
-/* Pages are noted before the agent reads that, and again for those made meanwhile. */
+/* Notes pages again after the switch, because the agent may have made some. */
 static int begin_sparing(struct trace_session *session)
 {
     const struct counters_pages pages = trace_pages(session);

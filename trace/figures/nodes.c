@@ -1,4 +1,4 @@
-/* Names functions for rows: by the stack node of their entry. */
+/* Finds the stack nodes of functions. */
 #include "trace/tracing.h"
 
 int trace_node_of(struct trace_session *session, uint32_t function, uint32_t caller, uint32_t *node)

@@ -1,4 +1,4 @@
-/* Adds up calls that left the traced modules, by the function that they called. */
+/* Adds up calls out of traced modules by called function. */
 #include "trace/figures/outside.h"
 #include "trace/probes/outside.h"
 
@@ -7,7 +7,7 @@
 
 /* == Reading == */
 
-/* The command can write anything there: a difference that cannot be is none. */
+/* The command can overwrite figures. Impossible differences are 0. */
 static int64_t fresh_time(int64_t now, int64_t before, uint64_t most)
 {
     return counters_limit_time((int64_t)((uint64_t)now - (uint64_t)before), most);
@@ -60,7 +60,7 @@ int trace_outside_read(struct trace_session *session, uint32_t slab, bool ends)
 
 /* == Rows == */
 
-/* Thunks of several slots may lead to one function. Its row is written by the first. */
+/* Several slots may lead to one function. The first writes its row. */
 static int write_row(struct trace_session *session, size_t index)
 {
     struct trace_outside *outside = session->outside;
@@ -130,7 +130,7 @@ double trace_outside_spent(const struct trace_session *session)
     return session->outside ? (double)session->outside->calls * trace_cost_of(session).whole : 0;
 }
 
-/* The target that is on whose calls are shortest, of those that were called; -1: none is. */
+/* Returns the active target with the shortest calls, or -1. */
 static long shortest(const struct trace_outside *outside)
 {
     long found = -1;

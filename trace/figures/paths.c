@@ -1,16 +1,15 @@
-/* Call paths, as the agent counts them in each thread.
+/* Reads call paths of threads.
  *
- * The agent counts a call in its path first, then for its function. sprof reads a function's count
- * before its paths. So what the function has more is in no path, and calls that come meanwhile are
- * in the paths. Both together are the function's calls, when they are written and when they are
- * cleared, so trees and functions have equal sums. */
+ * The agent counts a call first in its path, then in its function; sprof reads in the opposite
+ * order. So calls only in the function have no path, and newer calls are only in paths. The sum is
+ * correct, so trees and functions agree. */
 #include "trace/probes/points.h"
 
 struct node {
     uint32_t function, parent;
 };
 
-/* The node at an index. The command can write anything there: an impossible one is none. */
+/* Returns false for impossible nodes. */
 static bool node_at(const struct trace_session *session, const struct probe_node *nodes,
                     uint32_t index, struct node *node)
 {
@@ -27,7 +26,6 @@ static struct trace_path *find(struct trace_thread *thread, uint32_t index)
     return known ? &thread->paths.items[*known] : NULL;
 }
 
-/* Gives a node its stack in the recording; its caller has one. */
 static int add_path(struct trace_session *session, struct trace_thread *thread, uint32_t index,
                     uint32_t function, uint32_t parent_stack)
 {
@@ -41,7 +39,6 @@ static int add_path(struct trace_session *session, struct trace_thread *thread, 
                : 0;
 }
 
-/* Makes the paths of a node and of all above it that have none, outermost first. */
 static int make_path(struct trace_session *session, struct trace_thread *thread,
                      const struct probe_node *nodes, uint32_t index)
 {
@@ -62,7 +59,6 @@ static int make_path(struct trace_session *session, struct trace_thread *thread,
     return result;
 }
 
-/* Reads a node, and makes its path where there is none. NULL: it has no path. */
 static int note_node(struct trace_session *session, struct trace_thread *thread,
                      const struct probe_node *nodes, uint32_t index, struct trace_path **path)
 {
@@ -104,7 +100,7 @@ static int clear_node(struct trace_session *session, struct trace_thread *thread
     const int result = note_node(session, thread, nodes, index, &path);
     if (!path)
         return result;
-    path->base_calls = path->now.ended; /* open calls belong to the new period */
+    path->base_calls = path->now.ended; /* open calls count in the new period */
     path->base_self = path->now.self;
     path->cell = (struct trace_cell){.function = path->cell.function};
     return 0;
@@ -124,7 +120,6 @@ static int each_node(struct trace_session *session, struct trace_thread *thread,
     return result;
 }
 
-/* Sums by function. */
 static int add_up(struct trace_thread *thread)
 {
     for (size_t i = 0; i < thread->cells.count; i++) {
@@ -141,7 +136,7 @@ static int add_up(struct trace_thread *thread)
         cell->path_calls += path->cell.phase_calls;
         cell->path_self = (int64_t)((uint64_t)cell->path_self + (uint64_t)path->cell.phase_self);
         counters_sum_add(&cell->in_paths, &path->now);
-        if (!cell->stack && path->cell.sample) /* with callers alone there are none */
+        if (!cell->stack && path->cell.sample) /* only --paths has stacks */
             cell->stack = path->stack;
     }
     return 0;

@@ -1,5 +1,5 @@
-/* Takes what the program says of its calls: makes rows of the times in which threads worked for
- * requests, and keeps notes until their call ends. The command can write anything into a ring. */
+/* Writes rows of requests that threads work for, and holds notes until calls end. The command can
+ * overwrite rings. */
 #include "trace/figures/remarks.h"
 
 #include <inttypes.h>
@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { PARTS = 64, NOTES = 1024 /* of a thread, at most */ };
+enum { PARTS = 64, NOTES = 1024 /* per thread */ };
 
 static void free_note(struct trace_note *note)
 {
@@ -27,8 +27,7 @@ void trace_remarks_release(struct trace_remarks *remarks)
 
 /* == Requests == */
 
-/* Since when something counts that began then: at the earliest from the last clear on. The agent
- * notes that at open calls some time later. */
+/* Drops time before the last clear. The agent does so later. */
 static uint64_t counts_from(const struct trace_session *session, uint64_t begin)
 {
     const uint64_t cleared = session->times.cleared.ticks;
@@ -72,7 +71,6 @@ static int put_part(struct trace_session *session, struct trace_thread *thread, 
     return trace_remarks_put_part(session, thread, &row, thread->remarks.label);
 }
 
-/* The thread works for no request from now on. */
 static int end_part(struct trace_session *session, struct trace_thread *thread, uint64_t ticks,
                     bool is_end)
 {
@@ -267,7 +265,7 @@ static bool are_of_calls(const struct trace_session *session)
 int trace_remark_take(struct trace_session *session, struct trace_thread *thread,
                       const struct probe_remark *unit, size_t bytes)
 {
-    const struct probe_remark remark = *unit; /* the program may change it */
+    const struct probe_remark remark = *unit; /* the program can change it */
     const char *texts = (const char *)(unit + 1);
     char key[PROBE_KEY_BYTES + 1] = "", text[PROBE_TEXT_BYTES + 1] = "";
     if (remark.key_bytes > PROBE_KEY_BYTES || remark.text_bytes > PROBE_TEXT_BYTES ||

@@ -1,12 +1,10 @@
-/* trace, inside: what the program says of its calls by <sprof.h>: requests that threads work for,
- * and notes. */
+/* Requests and notes that programs report by <sprof.h>. Functions return 0 or SPROF_ENOMEM. */
 #ifndef SPROF_TRACE_FIGURES_REMARKS_H
 #define SPROF_TRACE_FIGURES_REMARKS_H
 
 #include "trace/tracing.h"
 
-/* Takes a request or a note out of a thread's ring, behind which so many bytes of texts stand.
- * Returns 0 or SPROF_ENOMEM. */
+/* `bytes`: the size of the texts after the unit. */
 int trace_remark_take(struct trace_session *session, struct trace_thread *thread,
                       const struct probe_remark *unit, size_t bytes);
 
@@ -24,13 +22,12 @@ uint64_t trace_remarks_request(const struct trace_thread *thread, uint64_t begin
 int trace_remarks_put_notes(struct trace_session *session, struct trace_thread *thread,
                             uint32_t function, uint64_t begin, uint32_t number);
 
-/* Drops the notes of calls that began then or later: they have ended. */
+/* Drops notes of ended calls, which began at `begin` or later. */
 void trace_remarks_drop_notes(struct trace_thread *thread, uint64_t begin);
 
-/* All rows have gone: requests that threads work for have one again. Returns 0 or SPROF_ENOMEM. */
+/* Writes current requests again after all rows were dropped. */
 int trace_remarks_begin_anew(struct trace_session *session);
 
-/* A thread has ended: it works for no request any more. Returns 0 or SPROF_ENOMEM. */
 int trace_remarks_end(struct trace_session *session, struct trace_thread *thread);
 
 void trace_remarks_release(struct trace_remarks *remarks);

@@ -1,4 +1,4 @@
-/* Makes rows of the recording from figures. A row is written again whenever its figures change. */
+/* Writes figures into rows, and updates them. */
 #include "trace/tracing.h"
 
 #include <math.h>
@@ -17,23 +17,22 @@ void trace_take_time(struct trace_session *session)
 
 uint64_t trace_most_ticks(const struct trace_session *session)
 {
-    const uint64_t slack = UINT64_C(1) << 34; /* several seconds: time was taken before */
+    const uint64_t slack = UINT64_C(1) << 34; /* several seconds, because time was read earlier */
     const double passed_ns = session->times.now_ns > session->times.start.ns
                                  ? (double)(session->times.now_ns - session->times.start.ns)
                                  : 0;
-    /* the command cannot write figures of uprobes, which may be of many threads */
+    /* the command cannot overwrite these; they may be of many threads */
     return session->backend->in_nanoseconds
                ? INT64_MAX
                : slack + (uint64_t)(4 * passed_ns / session->times.ns_per_tick);
 }
 
-/* The shared row was checked before it was added up. */
+/* The parts of the shared row were checked. */
 static uint64_t most_in_row(const struct trace_session *session, uint32_t thread)
 {
     return thread && thread == session->threads.others.row ? INT64_MAX : trace_most_ticks(session);
 }
 
-/* Self time without the time outside. */
 static int64_t own_part(int64_t self, const struct counters_figures *figures)
 {
     return (int64_t)((uint64_t)self - (uint64_t)figures->outside);
@@ -81,7 +80,7 @@ static int put_call_cost(struct trace_session *session, const struct counters_fi
     };
     session->counts.calls += row.calls - cell->written_calls;
     session->probes.items[cell->function].calls += row.calls - cell->written_calls;
-    const uint64_t unlogged = /* it falls only where the program writes it */
+    const uint64_t unlogged = /* falls only if overwritten */
         stat->unlogged > cell->written_unlogged ? stat->unlogged - cell->written_unlogged : 0;
     session->probes.items[cell->function].unlogged += unlogged;
     session->log.unlogged += unlogged;
@@ -101,8 +100,7 @@ static int put_call_cost(struct trace_session *session, const struct counters_fi
                : 0;
 }
 
-/* Everything that adds up self times and calls is made of samples: one for each phase, with the
- * time of the first call, so rows are in the order of time. */
+/* Totals are made of samples. Each phase has one, at the time of the first call. */
 int trace_put_sample(struct trace_session *session, uint64_t calls, int64_t self, uint32_t thread,
                      uint32_t node, struct trace_cell *cell)
 {
@@ -132,8 +130,6 @@ int trace_put_sample(struct trace_session *session, uint64_t calls, int64_t self
     return recording_add_sample(session->recording, &sample);
 }
 
-/* Writes how the function is probed, its calls of functions that are not timed, its calls that
- * ended at a jump, and its time outside. */
 static int put_beside(struct trace_session *session, const struct counters_figures *figures,
                       uint32_t thread, uint32_t node, struct trace_cell *cell)
 {
@@ -175,7 +171,7 @@ int trace_put_row(struct trace_session *session, uint32_t thread, struct trace_c
         return result;
     const bool timed = session->probes.items[cell->function].tier == PROBE_FULL;
     const uint64_t rest = calls > cell->path_calls ? calls - cell->path_calls : 0;
-    /* its first row may be from before its paths were read */
+    /* the first row may be older than its paths */
     if (!cell->row_node)
         cell->row_node = cell->stack ? cell->stack : node;
     if (put_call_cost(session, figures, timed, thread, cell->row_node, cell) ||

@@ -1,6 +1,5 @@
-/* Joins calls with the gaps of their threads: the kernel's programs write when each thread had no
- * CPU, calls have a beginning and an end. So the agent reads nothing, and calls without rows cost
- * nothing. */
+/* Finds when calls had no CPU, from the kernel's records of threads. The agent does nothing for
+ * this, so calls without rows cost nothing. */
 #include "trace/figures/states.h"
 #include "sampler/sampler.h"
 #include "trace/tracing.h"
@@ -24,7 +23,7 @@ struct trace_states {
     uint64_t sweep_ns;         /* when threads that have ended are looked for */
     struct sprof_map by_tid;   /* place in `threads`, + FIRST */
     SPROF_VEC(struct gapped_thread) threads;
-    SPROF_VEC(size_t) free; /* places */
+    SPROF_VEC(size_t) free;
 };
 
 /* == Threads == */

@@ -1,4 +1,4 @@
-/* Names traced threads, and gives them rows in the recording. */
+/* Names traced threads and adds their rows. */
 #include "trace/figures/figures.h"
 #include "trace/tracing.h"
 
@@ -35,7 +35,7 @@ int trace_thread_rename(struct trace_session *session, uint32_t slab)
     return !named.comm.name || recording_event(session->recording, &named) ? SPROF_ENOMEM : 0;
 }
 
-/* A number that was used before is another thread's now. */
+/* Reports a fork if the thread id was used before. */
 int trace_thread_add_row(struct trace_session *session, struct trace_thread *thread)
 {
     const uint64_t now_ns = sprof_clock_monotonic_ns();
@@ -68,7 +68,6 @@ struct trace_cell *trace_cell_of(struct trace_thread *thread, uint32_t function)
     return &thread->cells.items[thread->cells.count - 1];
 }
 
-/* Its number is 0. */
 int trace_shared_row_begin(struct trace_session *session)
 {
     struct trace_thread *rest = &session->threads.others;
@@ -103,8 +102,7 @@ static int begin_thread(struct trace_session *session, uint32_t slab, uint32_t t
     if (thread->shares)
         return trace_shared_row_begin(session);
     const struct trace_process *process = trace_process_find(session, thread->pid);
-    /* the number may be another thread's, or the name that of a later program: then it keeps the
-     * name of the thread that forked it */
+    /* the process may be gone or run a later program; then the forking thread's name stays */
     if ((!process || !process->is_over) && thread->pid != session->leaves)
         trace_thread_name(thread->pid, thread->tid, thread->name);
     const struct counters_pages pages = trace_pages(session);
@@ -113,7 +111,6 @@ static int begin_thread(struct trace_session *session, uint32_t slab, uint32_t t
     return trace_thread_add_row(session, thread);
 }
 
-/* Another thread has taken a slab with the figures of earlier ones. */
 static int resume_slab(struct trace_session *session, uint32_t slab, uint32_t tid)
 {
     struct trace_thread *thread = session->threads.of_slab[slab];

@@ -1,4 +1,4 @@
-/* Reads what calls of functions have used beside time, and writes it by function. */
+/* Writes stack and heap use by function. */
 #include "trace/figures/use.h"
 #include "trace/tracing.h"
 
@@ -27,7 +27,6 @@ static int put_stack(struct trace_session *session, uint32_t function)
                                                                                   : 0;
 }
 
-/* Of all threads. */
 static void add_up(const struct trace_session *session, size_t function,
                    struct store_call_heap *row)
 {
@@ -42,7 +41,7 @@ static void add_up(const struct trace_session *session, size_t function,
     row->total_bytes = counters_limit(row->total_bytes, most_heap);
 }
 
-/* Functions that were called and have allocated nothing have a row, too: it holds zeros. */
+/* Called functions without allocations get zeros. */
 static int put_heap(struct trace_session *session, uint32_t function)
 {
     struct trace_probe *probe = &session->probes.items[function];

@@ -1,4 +1,4 @@
-/* Finds the functions whose values are noted, and the values that rules test. */
+/* Finds functions whose values are recorded or tested. */
 #include "trace/figures/values.h"
 #include "plan/expressions.h"
 #include "trace/figures/keep_late.h"
@@ -14,7 +14,7 @@ enum { PIECES_A_SECOND = 20000 };
 
 /* == Tests == */
 
-/* The parameter that a test names, or "arg2"; `count` where there is none. */
+/* Accepts "arg2", too. Returns `count` if there is none. */
 static uint32_t parameter_of(const struct trace_noted *noted, const struct trace_keep_test *test)
 {
     const struct symbolize_signature *signature = &noted->signature;
@@ -32,7 +32,7 @@ static uint32_t parameter_of(const struct trace_noted *noted, const struct trace
     return found;
 }
 
-/* False: there is no such value, or none that is passed: a compiler has made a constant of it. */
+/* Returns false if the value is missing or was optimized away. */
 static bool find_binding(const struct trace_noted *noted, const struct trace_keep_test *test,
                          struct probe_binding *binding)
 {
@@ -52,7 +52,7 @@ static bool find_binding(const struct trace_noted *noted, const struct trace_kee
         test->name ? &signature->parameters[at] : &signature->result;
     const struct symbolize_type *type = noted->is_known ? value->type : &word;
     if (type->kind == SYMBOLIZE_REFERENCE)
-        return false; /* as `*name` it is what that refers to */
+        return false; /* only `*name` can be tested */
     binding->word = noted->is_known ? noted->words[at][0] : (uint8_t)at;
     binding->number = trace_values_number(type);
     binding->bytes = (uint8_t)type->bytes;
@@ -91,7 +91,6 @@ const char *trace_values_lack(const struct trace_keep_rule *rule)
                               : "is a method of such a class, or of one that derives from it";
 }
 
-/* The rules that apply to a function and about which its values or its class decide. */
 static uint64_t tested_by(const struct trace_session *session, uint32_t function)
 {
     const struct trace_kept *kept = &session->trace->kept;
@@ -102,7 +101,7 @@ static uint64_t tested_by(const struct trace_session *session, uint32_t function
     return rules ? rules & atomic_load(&session->process.shared->keep_masks[function]) : 0;
 }
 
-/* Why a rule has no values that it names as arguments: references are compared by `*`. */
+/* Records that references need a `*`. */
 static void note_references(struct trace_session *session, uint32_t function,
                             const struct trace_noted *noted, const struct trace_keep_rule *rule,
                             uint32_t number)
@@ -136,7 +135,6 @@ static uint64_t bind_rules(struct trace_session *session, uint32_t function, uin
     return bound;
 }
 
-/* Whether arguments are saved at the entry: they are shown, or a rule tests one. */
 static bool needs_words(const struct trace_noted *noted)
 {
     bool needs = !noted->is_hidden;
@@ -187,9 +185,8 @@ static const struct trace_noted *written_now(const struct trace_session *session
     return place ? trace_values_noted(&session->values, function, place) : NULL;
 }
 
-/* The functions whose values are shown. */
 struct shown {
-    struct plan_expressions *arguments; /* NULL: all, where they are wanted */
+    struct plan_expressions *arguments; /* NULL: all or none */
     struct trace_capture_expressions captures;
 };
 
@@ -210,13 +207,12 @@ static void close_shown(struct shown *shown)
     trace_captures_close(&shown->captures);
 }
 
-/* Functions of one file that are looked for, in the order of their addresses. */
 struct finding {
     struct trace_session *session;
-    uint64_t rules; /* of functions to which one of these applies */
+    uint64_t rules; /* whose functions are wanted */
     SPROF_VEC(uint64_t) starts;
     SPROF_VEC(uint32_t) functions;
-    SPROF_VEC(uint32_t) captures; /* of each, a bit each */
+    SPROF_VEC(uint32_t) captures;
     SPROF_VEC(struct symbolize_paths) paths;
 };
 
@@ -272,7 +268,7 @@ static int found(void *context, size_t index, const struct symbolize_signature *
                 signature);
 }
 
-/* Probes of a file are in the order of their functions. */
+/* Probes of a file are ordered by address. */
 static int find_in_file(struct finding *finding, const struct trace_file *file)
 {
     struct trace_session *session = finding->session;
@@ -296,8 +292,7 @@ static int find_in_file(struct finding *finding, const struct trace_file *file)
     return result;
 }
 
-/* Whether values of a function are noted: they are shown, or rules test them. *hides: its arguments
- * are not shown. */
+/* *hides: arguments are not shown. */
 static int wants(const struct trace_session *session, uint32_t function,
                  const struct shown *expressions, bool *hides, uint32_t *captures,
                  struct sprof_error *error)
@@ -371,7 +366,6 @@ bool trace_values_are_wanted(const struct trace_session *session)
     return wanted;
 }
 
-/* Warns of a rule that no function can meet. */
 static void report_unbound(const struct trace_session *session, size_t rule)
 {
     const struct trace_rule *of = &session->trace->kept.rules.items[rule];
@@ -406,7 +400,7 @@ int trace_values_check(const struct trace_options *options, struct sprof_error *
     return result;
 }
 
-/* `rules`: only of functions to which one of these applies. */
+/* Limits functions to those with one of `rules`. */
 static int find_values(struct trace_session *session, size_t first, uint64_t rules,
                        struct sprof_error *error)
 {
@@ -453,8 +447,7 @@ int trace_values_begin(struct trace_session *session, size_t first, struct sprof
 
 int trace_values_add(struct trace_session *session, uint32_t rule, struct sprof_error *error)
 {
-    const bool is_first =
-        session->trace->kept.rules.count == 1; /* values that are shown are wanted from now on */
+    const bool is_first = session->trace->kept.rules.count == 1; /* now values are shown, too */
     if (!is_first && !trace_values_needs(&session->trace->kept.rules.items[rule].rule))
         return 0;
     return find_values(session, 0, is_first ? UINT64_MAX : UINT64_C(1) << rule, error);

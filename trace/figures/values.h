@@ -1,5 +1,5 @@
-/* trace, inside: values of kept calls (`--args`): what the agent notes of arguments and results,
- * and what that says by debug information. */
+/* Values of kept calls (`--args`). The agent copies words and memory; debug information gives their
+ * meaning. */
 #ifndef SPROF_TRACE_FIGURES_VALUES_H
 #define SPROF_TRACE_FIGURES_VALUES_H
 
@@ -11,56 +11,55 @@
 struct trace_session;
 
 enum { TRACE_RESULT = 0xff, TRACE_WHOLE = 0xff, TRACE_CLASS = 0xfe, TRACE_NO_WORD = 0xff };
-enum { TRACE_CAPTURED = 0x20 /* and up, two each: of --capture, and what that points to */ };
-enum { TRACE_STEP = 0xfd /* a step to other pieces, of which nothing is written */ };
-enum { TRACE_EARLY = 0x80 /* added to a parameter: what it leads to when the call begins */ };
+enum { TRACE_CAPTURED = 0x20 /* and up: two for each --capture */ };
+enum { TRACE_STEP = 0xfd /* a step to other pieces */ };
+enum { TRACE_EARLY = 0x80 /* added to a parameter: as at the entry */ };
 
-/* What a piece of memory belongs to. */
 struct trace_piece {
-    uint8_t value;  /* parameter, from 0, perhaps TRACE_EARLY; or TRACE_RESULT */
-    uint8_t member; /* of the structure; or TRACE_WHOLE, or TRACE_CLASS: the object's own class */
+    uint8_t value;  /* parameter, perhaps + TRACE_EARLY; or TRACE_RESULT */
+    uint8_t member; /* or TRACE_WHOLE, TRACE_CLASS */
     struct probe_piece piece;
 };
 
-/* A value that is named by --capture or a rule, in one function. */
+/* A function's value that --capture or a rule names. */
 struct trace_captured {
     const char *name;
     const struct symbolize_located *located;
     bool at_entry;
-    bool is_half;   /* it is shown with the one that follows, which is the same at the exit … */
-    bool is_second; /* … and that is this one */
+    bool is_half;   /* at the entry; the end's follows */
+    bool is_second; /* at the end */
 };
 
-/* A test of a rule that the tracer decides by what is captured. */
+/* A test that the tracer evaluates. */
 struct trace_noted_late {
     uint8_t rule, test;
-    uint8_t captured; /* its number; TRACE_RESULT */
+    uint8_t captured; /* its number, or TRACE_RESULT */
 };
-enum { TRACE_CAPTURED_MOST = 16 /* of a function */ };
+enum { TRACE_CAPTURED_MOST = 16 };
 
-/* What is noted of a function's calls. */
+/* What is recorded of a function's calls. */
 struct trace_noted {
     uint32_t function;
     struct symbolize_signature signature;
-    bool is_known;             /* by debug information; else there are six words */
-    bool is_hidden;            /* it is compared, not shown */
-    bool has_arguments;        /* these are shown, and the result */
-    bool has_both;             /* arguments are shown as they are at the entry and at the end */
-    bool is_chosen;            /* words are not those of the integer registers in their order */
-    uint8_t from[PROBE_WORDS]; /* enum probe_word */
-    uint8_t words[SYMBOLIZE_PARAMETERS + 1][2]; /* of each parameter, then of the result */
-    uint64_t bias;                              /* of the function's file */
+    bool is_known;      /* by debug information; else six words are shown */
+    bool is_hidden;     /* compared, not shown */
+    bool has_arguments; /* shown, with the result */
+    bool has_both;      /* as at the entry and at the end */
+    bool is_chosen;     /* not the integer registers in order */
+    uint8_t from[PROBE_WORDS];
+    uint8_t words[SYMBOLIZE_PARAMETERS + 1][2]; /* by parameter, then the result */
+    uint64_t bias;
     struct trace_captured captured[TRACE_CAPTURED_MOST];
     uint32_t captured_count;
     struct trace_noted_late late[TRACE_CAPTURED_MOST];
     uint32_t late_count;
-    bool has_result; /* what the result leads to is noted, whether it is shown or not */
-    uint32_t piece_count, early_count; /* of these the first ones are copied at the entry */
-    uint32_t piece_most;               /* … while they are planned; and whether it was too few */
+    bool has_result;                   /* its memory is copied */
+    uint32_t piece_count, early_count; /* early ones come first */
+    uint32_t piece_most;               /* limit while planning */
     bool is_full;
     struct trace_piece pieces[PROBE_PIECES];
     uint32_t binding_count;
-    struct probe_binding bindings[PROBE_BINDINGS]; /* of the tests of rules */
+    struct probe_binding bindings[PROBE_BINDINGS];
 };
 
 /* Where that is written for the agent. */
@@ -77,13 +76,12 @@ struct trace_values {
     uint64_t located[TRACE_CAPTURES]; /* paths of each --capture that some function has, a bit each
                                        */
     struct {
-        const char *what, *at; /* why some function has it not; NULL: that is not known */
+        const char *what, *at; /* reason; NULL: unknown */
         const struct plan_function *function;
     } unlocated[TRACE_CAPTURES][TRACE_CAPTURE_PATHS];
-    uint64_t bound; /* rules for whose tests and classes there is some function, a bit each */
+    uint64_t bound; /* rules that some function can meet */
     struct trace_unmet {
-        const char *what, *at; /* why some function can have no call that meets it, where in it;
-                                  NULL: that is not known */
+        const char *what, *at; /* reason; NULL: unknown */
         const struct plan_function *function;
     } unmet[PROBE_KEEP_RULES];
     struct sprof_suggestions near_classes[PROBE_KEEP_RULES]; /* to that which each rule names */
@@ -99,27 +97,23 @@ const struct trace_noted *trace_values_noted(const struct trace_values *values, 
 /* Whether any values are noted. */
 bool trace_values_are_wanted(const struct trace_session *session);
 
-/* Whether what functions are by debug information decides about a rule; and what none of them does
- * that can meet it, as "has all these values as numbers". */
+/* Whether a rule needs debug information; and a text of what functions lack. */
 bool trace_values_needs(const struct trace_keep_rule *rule);
 const char *trace_values_lack(const struct trace_keep_rule *rule);
 
-/* Whether the expression is fine, before anything is done. */
 int trace_values_check(const struct trace_options *options, struct sprof_error *error);
 
-/* Finds what the chosen functions from `first` on take and return, and writes that for the agent.
- */
+/* Finds values of chosen functions from `first` on, for the agent. */
 int trace_values_begin(struct trace_session *session, size_t first, struct sprof_error *error);
 void trace_values_release(struct trace_values *values);
 
-/* The same for a rule that has been added to the masks of functions. */
+/* Adds values for a new rule. */
 int trace_values_add(struct trace_session *session, uint32_t rule, struct sprof_error *error);
 
-/* Decides again whether the agent may read memory by system calls: not where a filter of the
- * program could end it for that. */
+/* Checks again whether a seccomp filter could kill the program when the agent reads memory. */
 void trace_values_look(struct trace_session *session);
 
-/* How values of a type are compared (enum probe_number); 0: not as numbers. */
+/* Returns enum probe_number; 0: no number. */
 uint8_t trace_values_number(const struct symbolize_type *type);
 
 /* Whether a captured value is what a parameter's words hold, not memory to which they lead. */
@@ -132,12 +126,10 @@ static inline bool trace_captured_is_word(const struct symbolize_located *locate
 void trace_values_plan_words(struct trace_noted *noted);
 void trace_values_plan(struct trace_noted *noted);
 
-/* Binds the tests of a rule to the values of a function that they name. Returns false where it has
- * none of that name, or of a type that is no number. */
+/* Binds a rule's tests to values. Returns false if one is missing or no number. */
 bool trace_values_bind(struct trace_noted *noted, const struct trace_keep_rule *rule,
                        uint32_t number);
 
-/* A copy of what the agent has written. */
 struct trace_taken_values {
     struct probe_kept_values kept;
     uint8_t pieces[PROBE_PIECES_BYTES];
@@ -145,79 +137,71 @@ struct trace_taken_values {
     uint32_t place;    /* see struct probe_kept */
 };
 
-/* Makes rows of the values of a kept call with that row's number. Returns 0 or SPROF_ENOMEM. */
+/* Adds rows for kept call `number`. Returns 0 or SPROF_ENOMEM. */
 int trace_values_take(struct trace_session *session, uint32_t function, uint32_t number,
                       const struct trace_taken_values *taken);
 
 /* == captured.c == */
 
-/* The expressions for functions of each --capture. */
 struct trace_capture_expressions {
-    struct plan_expressions *each[TRACE_CAPTURES]; /* NULL: all functions */
+    struct plan_expressions *each[TRACE_CAPTURES]; /* NULL: all */
 };
 int trace_captures_open(const struct trace_options *options,
                         struct trace_capture_expressions *expressions, struct sprof_error *error);
 void trace_captures_close(struct trace_capture_expressions *expressions);
 
-/* Which ones are for a function, a bit each. Returns 0 or a negative code. */
+/* Sets a bit for each --capture. Returns 0 or a negative code. */
 int trace_captures_of(const struct trace_session *session,
                       const struct trace_capture_expressions *expressions,
                       const struct plan_function *function, uint32_t *captures,
                       struct sprof_error *error);
 
-/* The paths of these, at most TRACE_CAPTURED_MOST; returns how many. */
+/* Returns how many, at most TRACE_CAPTURED_MOST. */
 uint32_t trace_captures_paths(const struct trace_session *session, uint32_t captures,
                               const struct symbolize_path *paths[TRACE_CAPTURED_MOST]);
 
-/* Notes which of these a function has, in that order. */
 void trace_captures_note(struct trace_session *session, uint32_t captures,
                          const struct plan_function *function,
                          const struct symbolize_signature *signature, struct trace_noted *noted);
 
-/* Warns of those that no function has. */
 void trace_captures_report(const struct trace_session *session);
 
 /* == values_text.c == */
 
-/* The values of one call. */
 struct trace_call_values {
     const struct trace_noted *noted;
     const struct probe_kept_values *kept;
-    bool is_early; /* what arguments lead to is looked at as it was at the entry */
+    bool is_early; /* show memory as at the entry */
     struct {
         const uint8_t *bytes;
-        uint16_t length; /* or why there are none, as in enum of struct probe_kept_values */
-        bool is_cut;     /* there was no room for more of it */
+        uint16_t length; /* or a code of struct probe_kept_values */
+        bool is_cut;
     } pieces[PROBE_PIECES];
 };
 
-/* Finds the pieces; what is not there is unreadable. */
+/* Missing pieces become unreadable. */
 void trace_values_cut(struct trace_call_values *call, const uint8_t *pieces, size_t bytes);
 
-/* Appends the type of an exception. False: there is none. */
+/* These functions append to `text`. They return false if there is nothing. */
 bool trace_values_thrown_type(const struct trace_taken_values *taken, struct sprof_str *text);
 
-/* Appends type and text of an exception, "std::out_of_range "bad field"". False: there is none. */
+/* Appends, for example, "std::out_of_range "bad field"". */
 bool trace_values_thrown(const struct trace_taken_values *taken, struct sprof_str *text);
 
-/* Appends a parameter's value, or the result's (TRACE_RESULT), as people read it. False: the call
- * has none. */
+/* `value`: a parameter or TRACE_RESULT. */
 bool trace_values_text(const struct trace_call_values *call, uint32_t value,
                        struct sprof_str *text);
 
-/* The piece of a value, or of a member of it; piece_count: there is none. */
+/* Returns piece_count if there is none. */
 uint32_t trace_values_piece(const struct trace_call_values *call, uint32_t value, uint32_t member);
 
-/* Appends a value that is captured. */
 void trace_values_captured(const struct trace_call_values *call, uint32_t captured,
                            struct sprof_str *text);
 
-/* How many parts of a parameter can have changed when the call ends: members of what it leads to,
- * or all of that. */
+/* Counts parts that may change: members, or 1. */
 uint32_t trace_values_parts(const struct trace_call_values *call, uint32_t parameter);
 
-/* Appends the name of a part that has changed, "r->timeout", and "30 → 0". False: it is the same,
- * or was not copied twice. */
+/* Appends "r->timeout" and "30 → 0". Returns false if it did not change or is unknown. */
 bool trace_values_changed(const struct trace_call_values *call, uint32_t parameter, uint32_t part,
                           struct sprof_str *name, struct sprof_str *text);
 

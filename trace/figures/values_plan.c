@@ -1,4 +1,4 @@
-/* Decides which words and pieces of memory the agent notes of a function's calls. */
+/* Plans which words and memory the agent copies. */
 #include "trace/figures/values.h"
 
 #include <string.h>
@@ -8,7 +8,7 @@ enum { TEXT_BYTES = 256, MEMBER_TEXT_BYTES = 64, STRUCTURE_BYTES = 128, BUFFER_B
 
 /* == Words == */
 
-/* The word that holds what is at a place; TRACE_NO_WORD: there is no room for one more. */
+/* Returns TRACE_NO_WORD if there is no room. */
 static uint8_t word_at(struct trace_noted *noted, uint8_t place)
 {
     uint8_t i = 0;
@@ -117,7 +117,7 @@ static void add_structure(struct trace_noted *noted, uint8_t value, uint8_t word
     }
 }
 
-/* What is in memory at the address in a word. */
+/* Adds memory at an address in a word. */
 static void add_object(struct trace_noted *noted, uint8_t value, uint8_t word,
                        const struct symbolize_type *type, bool is_pointer)
 {
@@ -130,14 +130,14 @@ static void add_object(struct trace_noted *noted, uint8_t value, uint8_t word,
                              : (struct probe_piece){PROBE_PIECE_BYTES, word, .size = 1});
         break;
     default:
-        if (!is_pointer && type->bytes && type->bytes <= 8) /* through a reference */
+        if (!is_pointer && type->bytes && type->bytes <= 8)
             add_piece(noted, value, TRACE_WHOLE,
                       (struct probe_piece){PROBE_PIECE_BYTES, word, .size = (uint16_t)type->bytes});
         break;
     }
 }
 
-/* Whether a parameter is the length of what the one before it points to, by its name. */
+/* Guesses by its name. */
 static bool is_length(const struct symbolize_value *value)
 {
     static const char *const names[] = {"len", "length", "size", "count", "n", "nbyte", "nbytes"};
@@ -152,7 +152,6 @@ static bool is_length(const struct symbolize_value *value)
            (length > 4 && !strcasecmp(name + length - 4, "size"));
 }
 
-/* A pointer and, behind it, how many bytes. */
 static bool add_counted(struct trace_noted *noted, uint32_t at, uint8_t when)
 {
     const struct symbolize_signature *signature = &noted->signature;
@@ -171,7 +170,6 @@ static bool add_counted(struct trace_noted *noted, uint32_t at, uint8_t when)
     return true;
 }
 
-/* A string that is passed in two registers. */
 static void add_passed_string(struct trace_noted *noted, uint8_t value, const uint8_t *words,
                               const struct symbolize_type *type)
 {
@@ -202,7 +200,6 @@ static void add_step(struct trace_noted *noted, struct probe_piece piece)
     add_piece(noted, TRACE_STEP, TRACE_WHOLE, piece);
 }
 
-/* An address, which takes the place of a piece of its own. */
 static void add_place(struct trace_noted *noted, uint64_t address)
 {
     struct probe_piece constant;
@@ -212,7 +209,7 @@ static void add_place(struct trace_noted *noted, uint64_t address)
     add_step(noted, constant);
 }
 
-/* What lies at an address that is in a word, or behind it. */
+/* Adds memory behind an address in a word. */
 static void add_located(struct trace_noted *noted, uint8_t value, uint8_t word, uint16_t at,
                         const struct symbolize_type *type)
 {
@@ -265,7 +262,7 @@ static void add_captured_pieces(struct trace_noted *noted, uint32_t captured)
     add_located(noted, value, word, (uint16_t)located->offsets[step], located->type);
 }
 
-/* All of it or nothing: steps without what they lead to are of no use. */
+/* Steps are useless without targets. */
 static void add_captured(struct trace_noted *noted, uint32_t captured)
 {
     const uint32_t before = noted->piece_count;
@@ -285,7 +282,7 @@ static void add_captures(struct trace_noted *noted, bool at_entry)
 
 /* == All == */
 
-/* `when`: 0, or TRACE_EARLY. */
+/* `when`: 0 or TRACE_EARLY. */
 static void add_parameters(struct trace_noted *noted, uint8_t when)
 {
     const struct symbolize_signature *signature = &noted->signature;
@@ -294,8 +291,8 @@ static void add_parameters(struct trace_noted *noted, uint8_t when)
             add_value(noted, (uint8_t)(i + when), &signature->parameters[i], noted->words[i]);
 }
 
-/* Pieces, of which at most so many are for arguments at the entry. Those come behind captures,
- * which are wanted by name, so what there is room for when a call begins is for these first. */
+/* Captures come first, because they are wanted by name. Arguments at the entry get `early_most`
+ * pieces. */
 static void plan_pieces(struct trace_noted *noted, uint32_t early_most)
 {
     noted->piece_count = 0;
@@ -315,7 +312,6 @@ static void plan_pieces(struct trace_noted *noted, uint32_t early_most)
                   noted->words[SYMBOLIZE_PARAMETERS]);
 }
 
-/* Arguments at the entry take the places that all else leaves. */
 void trace_values_plan(struct trace_noted *noted)
 {
     trace_values_plan_words(noted);

@@ -1,4 +1,4 @@
-/* Makes rows of the values of kept calls. */
+/* Writes rows for values of kept calls. */
 #include "trace/figures/values.h"
 #include "trace/tracing.h"
 
@@ -6,7 +6,7 @@
 
 /* == Rows == */
 
-/* Whether a rule is about errno of the function's calls. */
+/* Whether a rule tests errno. */
 static bool tests_error(const struct trace_noted *noted)
 {
     bool tests = false;
@@ -15,7 +15,7 @@ static bool tests_error(const struct trace_noted *noted)
     return tests;
 }
 
-/* Whether a call has failed, by what results of its type mostly mean. */
+/* Guesses by the type of the result. */
 static bool has_failed(const struct trace_noted *noted, const struct probe_kept_values *kept)
 {
     const struct symbolize_type *type = noted->signature.result.type;
@@ -48,7 +48,6 @@ static int put_value(struct trace_session *session, uint32_t number, uint32_t po
                : 0;
 }
 
-/* Without debug information. */
 static int put_words(struct trace_session *session, uint32_t number,
                      const struct probe_kept_values *kept)
 {
@@ -62,7 +61,6 @@ static int put_words(struct trace_session *session, uint32_t number,
     return result;
 }
 
-/* What arguments lead to has changed since the call began. */
 static int put_changed(struct trace_session *session, const struct trace_call_values *call,
                        uint32_t number)
 {
@@ -131,8 +129,7 @@ static int put_known(struct trace_session *session, const struct trace_noted *no
     return result;
 }
 
-/* errno, where a call has failed by its result or by an exception, or a rule is about it: else it
- * is that of an earlier one. */
+/* Writes errno only for failed calls or tests; otherwise it is an older one. */
 static int put_error(struct trace_session *session, const struct trace_noted *noted,
                      uint32_t number, const struct probe_kept_values *kept)
 {

@@ -1,5 +1,5 @@
-/* Writes values of kept calls as people read them. What the command has put into its memory is
- * never trusted: lengths are checked, and texts are cleaned by their readers. */
+/* Converts values of kept calls into text. The command can overwrite them: lengths are checked
+ * here, texts by readers. */
 #include "trace/figures/values.h"
 
 #include <math.h>
@@ -101,7 +101,6 @@ static void append_address(uint64_t value, struct sprof_str *text)
         sprof_str_append(text, "null");
 }
 
-/* False: it is no number. */
 static bool append_number(const struct symbolize_type *type, const uint8_t *bytes, size_t length,
                           struct sprof_str *text)
 {
@@ -129,7 +128,6 @@ static bool append_number(const struct symbolize_type *type, const uint8_t *byte
 
 /* == Texts == */
 
-/* In quotes, on one line. */
 static void append_text(const uint8_t *bytes, size_t length, bool is_cut, struct sprof_str *text)
 {
     sprof_str_append(text, "\"");
@@ -147,7 +145,6 @@ static void append_text(const uint8_t *bytes, size_t length, bool is_cut, struct
     sprof_str_append(text, is_cut ? "…\"" : "\"");
 }
 
-/* An array of characters. */
 static void append_characters(const struct symbolize_type *type, const uint8_t *bytes,
                               size_t length, struct sprof_str *text)
 {
@@ -162,7 +159,6 @@ static const char *absent(uint16_t length)
                                              : "unreadable";
 }
 
-/* A text that was copied, or why it was not. */
 static void append_copied(const struct trace_call_values *call, uint32_t piece,
                           struct sprof_str *text)
 {
@@ -208,13 +204,13 @@ static void append_members(const struct trace_call_values *call, uint32_t value,
     sprof_str_append(text, type->has_more ? type->member_count ? ", …}" : "…}" : "}");
 }
 
-/* The name of a type as people read it, malloc'd; NULL: the mangled one is none. */
+/* Returns malloc'd memory; NULL: no mangled name. */
 static char *type_name(const uint8_t *bytes, size_t length)
 {
     char mangled[256] = "_ZTS";
     if (!length || length >= sizeof mangled - 4)
         return NULL;
-    const bool is_local = *bytes == '*'; /* it is compared by address */
+    const bool is_local = *bytes == '*'; /* types compared by address */
     memcpy(mangled + 4, bytes + is_local, length - is_local);
     char *readable = symbolize_demangle(mangled);
     const char *name = readable ? strstr(readable, " for ") : NULL;
@@ -223,7 +219,7 @@ static char *type_name(const uint8_t *bytes, size_t length)
     return copy;
 }
 
-/* The object's own class, where it is another one than the declared. */
+/* Appends the object's class if it is not the declared one. */
 static void append_class(const struct trace_call_values *call, uint32_t value,
                          const struct symbolize_type *type, struct sprof_str *text)
 {
@@ -264,7 +260,6 @@ bool trace_values_thrown(const struct trace_taken_values *taken, struct sprof_st
     return true;
 }
 
-/* What a pointer or reference leads to. */
 static void append_object(const struct trace_call_values *call, uint32_t value,
                           const struct symbolize_type *type, struct sprof_str *text)
 {
@@ -398,7 +393,7 @@ void trace_values_captured(const struct trace_call_values *call, uint32_t captur
 
 /* == What has changed == */
 
-/* The structure that a parameter leads to; NULL: it leads to something else. */
+/* Returns NULL if it is no structure. */
 static const struct symbolize_type *structure_of(const struct symbolize_value *parameter)
 {
     const struct symbolize_type *type =
@@ -413,15 +408,13 @@ uint32_t trace_values_parts(const struct trace_call_values *call, uint32_t param
     return structure ? structure->member_count : 1;
 }
 
-/* Whether a piece was copied, and all of it that is wanted. */
 static bool is_whole(const struct trace_call_values *call, uint32_t piece)
 {
     return piece < call->noted->piece_count && call->pieces[piece].length < PROBE_PIECE_ABSENT &&
            !call->pieces[piece].is_cut;
 }
 
-/* Appends a part as it was at one time. `is_elsewhere`: it is a member with a piece of its own.
- * False: it was not copied then, or not all of it, so that it cannot be compared. */
+/* `is_elsewhere`: the member has its own piece. Returns false if it is incomplete. */
 static bool append_part(const struct trace_call_values *call, uint32_t parameter, uint32_t part,
                         bool is_elsewhere, struct sprof_str *text)
 {

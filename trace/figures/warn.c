@@ -1,6 +1,5 @@
-/* Warnings: of calls that took too long, left too much allocated, or were deep in their stack, as
- * the agent notes them; and of calls that have not returned, found in the records of threads. The
- * program can write anything there, so numbers are checked. */
+/* Reports calls that took too long, left memory allocated, used much stack, or have not returned.
+ * The program can overwrite figures and records, so numbers are checked. */
 #include "trace/figures/warn.h"
 #include "inject/inject.h"
 #include "plan/plan.h"
@@ -12,27 +11,26 @@
 #include <string.h>
 
 enum {
-    LINES_MOST = 50, /* of a run; then there are only rows */
-    LOOKS_EACH = 4,  /* within the time that a call may take */
+    LINES_MOST = 50, /* per run; then only rows are written */
+    LOOKS_EACH = 4,  /* checks per limit */
     LOOK_LEAST_MS = 100,
     LOOK_MOST_MS = 1000,
-    DEPTH_MOST = 4096, /* of open calls */
+    DEPTH_MOST = 4096,
 };
 
-/* The beginning of struct record (agent/probe/thread.h). */
+/* The begin of struct record in agent/probe/thread.h. */
 struct record {
     uint64_t return_address, begin, parent, child_ticks, probe_ticks, slot, stat;
     uint32_t serial, node;
 };
 _Static_assert(sizeof(struct record) == PROBE_RECORD_BYTES, "as the agent writes it");
 
-/* The beginning of struct thread there. */
+/* The begin of struct thread there. */
 struct thread {
     uint64_t stats, innermost, low, high;
     uint32_t serial;
 };
 
-/* A call that was reported as not returned. */
 struct stuck {
     uint64_t begin;
     uint32_t function, slab;
@@ -72,7 +70,7 @@ int trace_warnings_check(const struct trace_options *options, struct sprof_error
     return result ? result : trace_heap_check_options(options, error);
 }
 
-/* The shortest limit for a function; 0: none. */
+/* Returns 0 if there is none. */
 static int find_limit(const struct trace_limit *limits, struct plan_expressions *const *each,
                       size_t count, const struct plan_function *function, uint64_t *ns,
                       struct sprof_error *error)
@@ -131,7 +129,6 @@ static int set_limits(struct trace_session *session, size_t first,
     return result;
 }
 
-/* Reports limits of functions without a probe. */
 static int report_unfound(const struct trace_session *session, const char *option,
                           const struct trace_limit *limits, struct plan_expressions *const *each,
                           size_t count, struct sprof_error *error)
@@ -176,7 +173,6 @@ int trace_warnings_begin(struct trace_session *session, size_t first, struct spr
 
 /* == Rows and lines == */
 
-/* The text of a warning, without the thread. */
 static void describe(struct sprof_str *text, const char *function, const struct store_warning *row,
                      const struct probe_warning *noted)
 {
@@ -298,7 +294,7 @@ int trace_warnings_read(struct trace_session *session)
     const uint64_t head = atomic_load(&warnings->head);
     struct probe_warning noted;
     int result = 0;
-    /* the program may write places that are read again */
+    /* overwritten entries can repeat */
     for (uint32_t i = 0; !result && i < PROBE_WARNINGS; i++) {
         if (!counters_next_warning(warnings, head, &noted))
             break;
@@ -330,7 +326,7 @@ static bool was_told(const struct trace_warnings *warnings, const struct stuck *
     return false;
 }
 
-/* A record is believed if a second reading is the same: its call may have ended meanwhile. */
+/* Reads the record twice, because its call may end meanwhile. */
 static int look_at_record(struct trace_session *session, uint32_t slab, const struct thread *thread,
                           uint64_t at, const struct record *record)
 {
@@ -371,13 +367,13 @@ static int look_at_thread(struct trace_session *session, uint32_t slab)
     uint64_t at = thread.innermost;
     for (int i = 0; i < DEPTH_MOST && at && !result; i++, at = record.parent) {
         if (!read_record(session, pid, at, &thread, &record))
-            break; /* the outermost, or it has ended */
+            break;
         result = look_at_record(session, slab, &thread, at, &record);
     }
     return result;
 }
 
-/* Reads the records of threads with figures, so often that a call is found soon after its time. */
+/* Checks soon after each limit. */
 static int look_for_stuck(struct trace_session *session)
 {
     const struct trace_options *options = &session->options;

@@ -1,4 +1,4 @@
-/* Looks at all references of code to slots: see called_slots.h. */
+/* Finds slots that code only calls: see called_slots.h. */
 #include "trace/probes/called_slots.h"
 #include "arch/arch.h"
 
@@ -9,7 +9,7 @@
 enum use { UNUSED = 1, CALLED, READ };
 
 struct search {
-    struct sprof_map uses; /* vaddr of a slot → enum use */
+    struct sprof_map uses; /* vaddr → enum use */
     SPROF_VEC(uint64_t) list;
     uint64_t low, high;
 };

@@ -1,6 +1,5 @@
-/* Finds what chosen functions call, and what that calls: by direct calls and jumps, and through
- * slots of the GOT, with or without the PLT, in all files that may get probes. Calls through
- * registers or data are counted as open. */
+/* Finds callees by direct calls and jumps, and through GOT slots. Calls through registers or data
+ * count as open. */
 #include "trace/probes/callees.h"
 #include "plan/plan.h"
 
@@ -8,7 +7,7 @@
 #include <string.h>
 
 enum {
-    WITHOUT_END = 255, /* wanted levels below a function + 1; 0: not wanted */
+    WITHOUT_END = 255, /* wanted levels + 1; 0: not wanted */
     LEVELS_MOST = 253,
     NAMES_SHOWN = 6,
 };
@@ -19,14 +18,13 @@ struct position {
 
 struct trace_callees {
     struct trace_session *session;
-    SPROF_VEC(uint8_t *) levels;           /* by file and function */
-    SPROF_VEC(struct position) waiting;    /* functions whose callees are not followed yet */
-    struct sprof_map by_name;              /* hash of the linkage name → a position */
-    struct sprof_map by_start;             /* address → the same */
-    SPROF_VEC(struct position) by_address; /* of the maps */
+    SPROF_VEC(uint8_t *) levels;
+    SPROF_VEC(struct position) waiting;
+    struct sprof_map by_name;  /* hash of linkage name → by_address */
+    struct sprof_map by_start; /* address → by_address */
+    SPROF_VEC(struct position) by_address;
     SPROF_VEC(uint8_t *)
-    probed; /* by file and function; empty: callees without a probe are as
-               others */
+    probed; /* empty: no callee is replaced */
 };
 
 /* == Looking up == */
@@ -66,14 +64,13 @@ static int list_functions(struct trace_callees *callees)
     return 0;
 }
 
-/* A function without a probe of its own: its callees take its place. */
+/* Callees replace a function without a probe. */
 static bool is_looked_through(const struct trace_callees *callees, struct position position)
 {
     return callees->probed.count && !callees->probed.items[position.file][position.function] &&
            callees->session->files.items[position.file].is_chosen;
 }
 
-/* Wants a function, and so many levels of its callees. */
 static int want(struct trace_callees *callees, struct position position, uint8_t level)
 {
     level = (uint8_t)(level + is_looked_through(callees, position));
@@ -99,7 +96,7 @@ static int want_name(struct trace_callees *callees, const char *name, uint8_t le
 
 /* == Following == */
 
-/* The loader may not have filled the slot yet. Then the symbol's name says what it will hold. */
+/* Until the loader fills the slot, the symbol's name identifies the function. */
 static int follow_slot(struct trace_callees *callees, const struct trace_file *file,
                        const struct plan_callee *callee, uint8_t level)
 {
@@ -112,7 +109,7 @@ static int follow_slot(struct trace_callees *callees, const struct trace_file *f
     return callee->imported ? want_name(callees, callee->imported, level) : 0;
 }
 
-/* A split-off part belongs to its function, which jumps there. */
+/* A split-off part belongs to its function's level. */
 static int follow(struct trace_callees *callees, struct position position)
 {
     const struct trace_file *file = &callees->session->files.items[position.file];
@@ -135,7 +132,7 @@ static int follow(struct trace_callees *callees, struct position position)
 
 /* == Roots == */
 
-/* "RE" or "RE:DEPTH". A name may hold two colons together. */
+/* Splits "RE:DEPTH". A name may contain "::". */
 static char *cut_depth(struct trace_session *session, const char *text, uint8_t *level)
 {
     char *expression = sprof_arena_text(&session->arena, text);
@@ -150,7 +147,6 @@ static char *cut_depth(struct trace_session *session, const char *text, uint8_t 
     return expression;
 }
 
-/* Adds functions that one option finds, and notes names near it. */
 static int add_roots(struct trace_callees *callees, const char *text, bool must_find,
                      struct sprof_error *error)
 {
@@ -209,7 +205,6 @@ static int mark_probed(struct trace_callees *callees)
     return 0;
 }
 
-/* Makes one without wanted functions. The caller frees, also on failure. */
 static int begin(struct trace_callees **out, struct trace_session *session)
 {
     struct trace_callees *callees = *out = calloc(1, sizeof *callees);
@@ -245,7 +240,7 @@ int trace_callees_find(struct trace_callees **out, struct trace_session *session
     return result;
 }
 
-/* Calls through registers and data. A slot without a symbol may be data of the program. */
+/* Also counts slots without a symbol, which may hold data. */
 static uint32_t open_calls(const struct trace_file *file, const struct plan_function *function)
 {
     uint32_t open = function->open_calls;
@@ -312,7 +307,7 @@ void trace_callees_report_open(const struct trace_callees *callees)
         const struct position position = callees->by_address.items[n];
         const struct trace_file *file = &session->files.items[position.file];
         const struct plan_function *function = function_at(callees, position);
-        /* callees of the last level are not wanted */
+        /* the last level's callees do not count */
         const uint32_t open =
             file->is_chosen && callees->levels.items[position.file][position.function] > 1
                 ? open_calls(file, function)

@@ -1,5 +1,5 @@
-/* Chooses the functions that get probes: by module, by name, by their callers, and those that leave
- * frames, without which figures would be wrong. */
+/* Chooses functions to probe, by module, name or caller. Functions that leave frames always get a
+ * probe; figures would be wrong without it. */
 #include "inject/inject.h"
 #include "plan/plan.h"
 #include "trace/probes/callees.h"
@@ -13,7 +13,7 @@
 #include <stdio.h>
 #include <string.h>
 
-/* Beyond so many, probes that rest take too much time at the start, and memory. */
+/* to limit memory and time at the start */
 enum { SPARES_MOST = 65536 };
 
 /* == Modules == */
@@ -21,13 +21,13 @@ enum { SPARES_MOST = 65536 };
 struct chooser {
     struct trace_session *session;
     struct plan_expressions *expressions;
-    struct trace_callees *callees; /* NULL: no callees are wanted */
+    struct trace_callees *callees; /* or NULL */
     struct sprof_suggestions near, near_modules;
-    size_t seen;      /* functions of chosen modules */
+    size_t seen;      /* functions in chosen modules */
     size_t nameless;  /* of these: without a name */
-    size_t found;     /* of these: found by the expressions */
-    size_t elsewhere; /* of these: without a probe in their file, where no other can be used */
-    bool unread;      /* a chosen module cannot be read */
+    size_t found;     /* of these: wanted */
+    size_t elsewhere; /* without an embedded probe */
+    bool unread;      /* a chosen module is unreadable */
     char executable[PATH_MAX];
     struct sprof_error *error;
 };
@@ -46,7 +46,6 @@ static bool matches_glob(const struct trace_options *options, const char *path)
     return false;
 }
 
-/* The rule of a module; NULL: none is for it. */
 static const struct trace_module_rule *rule_of(const struct trace_options *options,
                                                const char *path)
 {
@@ -74,7 +73,7 @@ static bool waits_for_demand(const struct chooser *chooser, const char *path)
     return rule && rule->when == TRACE_MODULE_DEMAND;
 }
 
-/* Libraries through which frames are left: of C, of C++, and unwinders. */
+/* For C and C++ libraries and unwinders. */
 static bool may_leave_frames(const char *path)
 {
     static const char *const names[] = {"libc.so",  "libc-",  "libstdc++",
@@ -96,7 +95,6 @@ static bool wants(void *context, const struct image_request *file)
             trace_heap_is_allocator(chooser->session, file));
 }
 
-/* The same, and keeps names of modules that are near the wanted one. */
 static bool wants_or_notes(void *context, const struct image_request *file)
 {
     struct chooser *chooser = context;
@@ -113,14 +111,13 @@ static bool wants_or_notes(void *context, const struct image_request *file)
 
 /* == Functions == */
 
-/* Whether a function ends the frames of others, or leads to one that does. */
 static bool leaves(const struct plan_function *function)
 {
     return function->mechanism == PLAN_LEAVE || function->why == PLAN_IMPORTED;
 }
 
-/* libc's prctl, by which a thread names itself or gives up the processor's counter, also by strict
- * seccomp. Probes would end such a thread. */
+/* Through prctl a thread renames itself or disables its time stamp counter, also by strict seccomp.
+ * Timed probes would then kill it. */
 static bool sees_clock_go(const struct trace_session *session, uint32_t file,
                           const struct plan_function *function)
 {
@@ -130,8 +127,7 @@ static bool sees_clock_go(const struct trace_session *session, uint32_t file,
            (may_leave_frames(path) || inject_raw_is_for(path));
 }
 
-/* Whether it begins threads and processes, some of which share the data of their thread. Its parts
- * have its name, too, and lie behind its beginning. */
+/* Glibc's clone, not its split-off parts of the same name. */
 static bool clones(const struct trace_session *session, const struct trace_file *file,
                    const struct plan_function *function)
 {
@@ -142,7 +138,7 @@ static bool clones(const struct trace_session *session, const struct trace_file 
            trace_is_glibc(file->path) && !(before && !strcmp(before, "clone"));
 }
 
-/* libc's syscall, which does so by number. */
+/* Through syscall a thread can do the same. */
 static bool makes_any_call(const struct trace_session *session, const struct trace_file *file,
                            const struct plan_function *function)
 {
@@ -150,15 +146,14 @@ static bool makes_any_call(const struct trace_session *session, const struct tra
            !strcmp(function->linkage_name, "syscall") && trace_is_glibc(file->path);
 }
 
-/* By which a program says something of its calls: see <sprof.h>. */
+/* See <sprof.h>. */
 static bool remarks(const struct trace_session *session, const struct plan_function *function)
 {
     return session->backend->has_agent && function->linkage_name &&
            !strcmp(function->linkage_name, "sprof_remark");
 }
 
-/* Of nongnu libunwind. It takes a frame's stack pointer for its CFA, whatever the rule, and so ends
- * at thunks. */
+/* Nongnu libunwind takes the stack pointer for a frame's CFA, so it stops at thunks. */
 static bool stops_at_thunks(const char *path)
 {
     static const char name[] = "/libunwind.so.8";
@@ -166,15 +161,14 @@ static bool stops_at_thunks(const char *path)
     return slash && !strncmp(slash, name, sizeof name - 1);
 }
 
-/* Whether an exception begins there. Its first frames are those of the probe's caller. */
+/* An exception begins in the frames of the probe's caller. */
 static bool throws(const char *name)
 {
     return name && (!strcmp(name, "__cxa_throw") || !strcmp(name, "__cxa_rethrow") ||
                     !strcmp(name, "rust_begin_unwind"));
 }
 
-/* What a probe does. Where a runtime walks stacks, or a library copies them, return addresses stay
- * as they are. */
+/* Return addresses stay unchanged if a runtime walks stacks or a library copies them. */
 static enum probe_tier tier_of(const struct trace_session *session, const struct trace_probe *probe)
 {
     const struct plan_function *function = probe->function;
@@ -199,7 +193,6 @@ static enum probe_tier tier_of(const struct trace_session *session, const struct
                                                                                        : PROBE_FULL;
 }
 
-/* By name, or as a callee of a chosen one. */
 static int is_wanted(const struct chooser *chooser, uint32_t file,
                      const struct plan_function *function)
 {
@@ -216,7 +209,6 @@ static int is_wanted(const struct chooser *chooser, uint32_t file,
                : 0;
 }
 
-/* Whether a probe is there whatever was chosen. */
 static bool is_needed(const struct trace_session *session, uint32_t file,
                       const struct plan_function *function)
 {
@@ -292,11 +284,10 @@ static int take_module(void *context, struct plan_module *module)
         session->untimed.runtime = sprof_arena_text(&session->arena, module->plan.runtime);
     if (!path || sprof_vec_push(&session->files, file))
         return sprof_error_memory(chooser->error);
-    module->plan = (struct plan){0}; /* the file owns it now */
+    module->plan = (struct plan){0};
     return 0;
 }
 
-/* Leaves out the spare probes of files from a number on. */
 static void drop_spares(struct trace_session *session, uint32_t first_file)
 {
     size_t kept = session->files.items[first_file].first;
@@ -317,7 +308,7 @@ static void drop_spares(struct trace_session *session, uint32_t first_file)
     session->has_all_spares = false;
 }
 
-/* Lists the probes of files from a number on. All their functions are known now. */
+/* Needs the functions of all files from `first_file` on. */
 static int choose_functions(struct chooser *chooser, uint32_t first_file)
 {
     struct trace_session *session = chooser->session;
@@ -400,7 +391,6 @@ static int nothing_chosen(const struct chooser *chooser, struct sprof_error *err
     return code;
 }
 
-/* Reports that nothing is traced unless the module is loaded later. */
 static int report_may_come(const struct chooser *chooser)
 {
     const struct trace_options *options = &chooser->session->options;
@@ -416,7 +406,6 @@ static int report_may_come(const struct chooser *chooser)
     return result;
 }
 
-/* The caller frees the expressions. */
 static int open_chooser(struct chooser *chooser, struct trace_session *session,
                         struct sprof_error *error)
 {

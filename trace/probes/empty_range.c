@@ -1,4 +1,4 @@
-/* Ranges that hold no function: why, and what was meant instead. */
+/* Explains why ranges hold no function. */
 #include "trace/probes/empty_range.h"
 #include "plan/plan.h"
 #include "trace/probes/callees.h"
@@ -6,12 +6,11 @@
 
 #include <string.h>
 
-/* What an expression without probes finds otherwise. */
 struct missed {
     const char *expression;
-    size_t without;   /* functions that it finds without a probe */
-    size_t refused;   /* of these: none can be placed */
-    const char *name; /* of the first one */
+    size_t without;   /* matches without a probe */
+    size_t refused;   /* of these: no probe is possible */
+    const char *name; /* of the first match */
     struct sprof_suggestions near, near_without;
 };
 
@@ -43,7 +42,6 @@ static int look_for_missed(struct missed *missed, const struct trace_session *se
     return 0;
 }
 
-/* Appends ", but …" or "; near it: …". */
 static void append_missed(const struct missed *missed, struct sprof_str *out)
 {
     if (missed->without == 1) {
@@ -58,7 +56,6 @@ static void append_missed(const struct missed *missed, struct sprof_str *out)
         sprof_str_append(out, " (without a probe)");
     }
 }
-/* What may be meant in the place of an expression that finds nothing. */
 static const char *guess_meaning(const char *expression)
 {
     static const char digits[] = "0123456789abcdefABCDEF";
@@ -73,7 +70,6 @@ static const char *guess_meaning(const char *expression)
     return "";
 }
 
-/* Why functions that were not chosen at the start have no probe. */
 static const char *why_none(const struct trace_session *session)
 {
     const struct trace_options *options = &session->options;
@@ -141,7 +137,6 @@ static int refuse_module(const struct trace_session *session,
     return result;
 }
 
-/* The distance of a probe's function from the first address. */
 static uint64_t distance(const struct trace_session *session,
                          const struct trace_addresses *addresses, const struct trace_probe *probe)
 {
@@ -187,7 +182,7 @@ int trace_refuse_empty_range(struct trace_session *session, const char *text,
                                      : refuse_expression(session, text, error);
 }
 
-/* A range without functions is no mistake where a later program may have them. */
+/* Reports them, which is no error: later programs may have the functions. */
 static int append_empty(const struct trace_session *session, const struct trace_range *range,
                         struct sprof_str *answer, struct sprof_error *error)
 {

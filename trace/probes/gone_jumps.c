@@ -1,6 +1,5 @@
-/* Finds probes whose jumps are gone because the program has given back pages of its code
- * (MADV_DONTNEED). The file's bytes are back then. Such probes count as resting, and get their
- * jumps back in a stop. */
+/* Finds jumps that the program dropped with pages of its code (MADV_DONTNEED). The file's bytes are
+ * back, so the probes count as resting until they are written again. */
 #include "trace/probes/probes.h"
 
 #include <fcntl.h>
@@ -9,20 +8,20 @@
 #include <unistd.h>
 
 #define BETWEEN_NS UINT64_C(1000000000)
-enum { PAGE_BITS = 12, BLOCK = 512 /* pages: 2 MiB of code */ };
-/* /proc/PID/pagemap: see proc(5) */
+enum { PAGE_BITS = 12, BLOCK = 512 /* pages (2 MiB) */ };
+/* see /proc/PID/pagemap in proc(5) */
 #define IN_SWAP (UINT64_C(1) << 62)
 #define PRESENT (UINT64_C(1) << 63)
 #define OF_FILE (UINT64_C(1) << 61)
 
 struct pages {
     int fd;
-    uint64_t first; /* of the block that was read last */
+    uint64_t first;
     size_t count;
     uint64_t entries[BLOCK];
 };
 
-/* Whether a page is the file's. A page with a jump is the process's own copy. */
+/* A page with a jump is the process's copy, not the file's. */
 static bool is_files(struct pages *pages, uint64_t address)
 {
     const uint64_t page = address >> PAGE_BITS;

@@ -1,5 +1,5 @@
-/* The heap check, and bytes by function: finds functions of allocators, which get probes, and
- * writes for the agent what they do and how many bytes calls of checked functions may leave. */
+/* Finds allocator functions for the heap check and bytes by function, and writes their operations
+ * and limits for the agent. */
 #include "trace/probes/heap.h"
 #include "plan/plan.h"
 #include "trace/probes/probes.h"
@@ -8,9 +8,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { MALLOC, FREE, USABLE }; /* the first of these */
+enum { MALLOC, FREE, USABLE }; /* order in `functions` */
 
-/* Functions of C, of C++ where an allocator has them, and of jemalloc. */
+/* Functions of C, C++ and jemalloc. */
 static const struct {
     const char *name;
     enum probe_heap_operation operation;
@@ -55,9 +55,9 @@ static const struct {
 };
 enum { FUNCTIONS = sizeof functions / sizeof *functions };
 
-/* Of one file: vaddrs, 0 where there is no such function. */
+/* vaddrs; 0: missing */
 struct trace_allocator {
-    uint32_t number; /* 0: glibc's, whose headers can be read */
+    uint32_t number; /* 0: glibc, whose headers are readable */
     uint64_t usable;
     uint64_t starts[FUNCTIONS];
 };
@@ -87,7 +87,7 @@ int trace_heap_check_options(const struct trace_options *options, struct sprof_e
 
 /* == Allocators == */
 
-/* False: the file is no allocator (its blocks have no known size), or cannot be read. */
+/* Returns false for unknown sizes of blocks, or an unreadable file. */
 static bool find_functions(const struct image_request *request, uint64_t starts[FUNCTIONS])
 {
     const char *names[FUNCTIONS + 1] = {0};
@@ -142,7 +142,6 @@ int trace_heap_find(struct trace_session *session, struct sprof_error *error)
     return 0;
 }
 
-/* Blocks that are freed matter to the check alone. */
 static bool is_needed(const struct trace_options *options, size_t function)
 {
     const enum probe_heap_operation operation = functions[function].operation;
@@ -195,7 +194,7 @@ int trace_heap_check_probes(struct trace_session *session, struct sprof_error *e
     return 0;
 }
 
-/* The smallest limit for a function + 1; 0: it is not checked. */
+/* *limit: bytes + 1; 0: not checked. */
 static int find_limit(const struct trace_options *options, struct plan_expressions *const *each,
                       const struct plan_function *function, uint64_t *limit,
                       struct sprof_error *error)

@@ -1,5 +1,4 @@
-/* Reads dynamic symbols: see imports.h. The format is that of the ELF specification, and of the GNU
- * extensions for versions of symbols (LSB Core 5.0, 10.7). */
+/* Reads dynamic symbols. Formats: ELF specification; LSB Core 5.0, 10.7 for versions. */
 #include "trace/probes/imports.h"
 #include "trace/probes/called_slots.h"
 
@@ -8,7 +7,6 @@
 
 #define MANY UINT64_C(1)
 
-/* The dynamic symbols of a file. */
 struct symbols {
     struct image *image;
     struct sprof_bytes symbols, names, versions, needs, definitions;
@@ -32,7 +30,6 @@ static const char *name_at(const struct symbols *symbols, uint64_t at)
                : NULL;
 }
 
-/* The name of a version that the file needs; NULL: no such. */
 static const char *needed_version(const struct symbols *symbols, uint16_t version)
 {
     const struct sprof_bytes *bytes = &symbols->needs;
@@ -56,7 +53,6 @@ static const char *needed_version(const struct symbols *symbols, uint16_t versio
     return NULL;
 }
 
-/* The same of one that it defines. */
 static const char *defined_version(const struct symbols *symbols, uint16_t version)
 {
     const struct sprof_bytes *bytes = &symbols->definitions;
@@ -100,8 +96,8 @@ static bool symbol_at(const struct symbols *symbols, uint64_t index, Elf64_Sym *
 
 /* == Slots == */
 
-/* Whether a function reads a clock. It is as short as a probe, and a loop that waits by the clock
- * would seem to end before its time, as what probes take is taken off. */
+/* A clock function takes no longer than a probe. A loop that waits by the clock would seem too
+ * short without the probes' time. */
 static bool reads_clock(const char *name)
 {
     static const char *const names[] = {"clock_gettime", "gettimeofday", "time",
@@ -134,7 +130,7 @@ static int add_slot(const struct trace_session *session, uint32_t file,
     return sprof_vec_push(slots, slot) ? SPROF_ENOMEM : 0;
 }
 
-/* The slots that relocations of a section fill; of GLOB_DAT those that are in `called`. */
+/* Adds only slots in `called` for GLOB_DAT. */
 static int add_slots(const struct trace_session *session, uint32_t file,
                      const struct symbols *symbols, const char *section,
                      const struct sprof_map *called, struct trace_outside_slots *slots)
@@ -179,7 +175,7 @@ int trace_imports_slots(struct trace_session *session, uint32_t file,
 
 /* == Definitions == */
 
-/* A second value makes it uncertain: the loader's order decides. */
+/* Several values are ambiguous: the loader's order decides. */
 static int define(struct sprof_map *map, uint64_t key, uint64_t value)
 {
     uint64_t *known = sprof_map_at(map, key);
@@ -200,11 +196,11 @@ static int read_symbol(struct trace_imports *imports, const struct symbols *symb
     const uint16_t version = version_of(symbols, index);
     const char *of =
         (version & 0x7fff) > VER_NDX_GLOBAL ? defined_version(symbols, version & 0x7fff) : NULL;
-    /* only functions, and none that a resolver chooses */
+    /* excludes resolvers */
     const uint64_t address =
         ELF64_ST_TYPE(symbol.st_info) == STT_FUNC ? bias + symbol.st_value : MANY;
     int result = name && of ? define(&imports->defined, import_of(name, of), address) : 0;
-    /* one without a version takes the default one */
+    /* imports without a version get the default */
     if (!result && name && !(version & 0x8000))
         result = define(&imports->defined, import_of(name, NULL), address);
     if (!result && name)

@@ -1,4 +1,4 @@
-/* Makes islands: room near a file, for copies of its functions' beginnings. */
+/* Allocates islands: memory near a file for copied instructions. */
 #include "inject/inject.h"
 #include "trace/probes/probes.h"
 #include "trace/requests.h"
@@ -10,13 +10,13 @@
 enum {
     PAGE = 4096,
     ISLAND_TRIES = 8,
-    REACH = 0x7fff0000,       /* of a jump, with some to spare */
+    REACH = 0x7fff0000,       /* of a jump, with a reserve */
     LOWEST_ADDRESS = 0x10000, /* vm.mmap_min_addr */
-    HEAP_ROOM = 1 << 30,      /* above the end of a program, where its heap grows */
+    HEAP_ROOM = 1 << 30,      /* for a heap after a program's end */
 };
 
 struct gaps {
-    SPROF_VEC(uint64_t) ends; /* pairs: where one begins, where it ends */
+    SPROF_VEC(uint64_t) ends; /* pairs */
 };
 
 static int read_gaps(pid_t pid, struct gaps *gaps)
@@ -46,8 +46,8 @@ static bool reaches(uint64_t from, uint64_t size, uint64_t low, uint64_t high)
     return last - first < REACH;
 }
 
-/* Below the code and as near as can be; else above it, beyond what a heap may come to need. 0:
- * nowhere. */
+/* Prefers the nearest gap below the code. Above, it leaves room for a heap. Returns 0 if there is
+ * none. */
 static uint64_t find_room(const struct gaps *gaps, uint64_t size, uint64_t low, uint64_t high)
 {
     uint64_t above = 0;
@@ -56,7 +56,7 @@ static uint64_t find_room(const struct gaps *gaps, uint64_t size, uint64_t low, 
         if (end <= low && end - begin >= size && reaches(end - size, size, low, high))
             return end - size;
     }
-    /* `high` may lie beyond the end of the code, where a gap begins. */
+    /* `high` may lie behind the code. */
     const uint64_t behind = (high + PAGE - 1) / PAGE * PAGE;
     for (size_t i = 0; i < gaps->ends.count && !above; i += 2) {
         const uint64_t end = gaps->ends.items[i + 1];
@@ -78,7 +78,6 @@ int trace_make_island(struct trace_session *session, struct trace_file *file, ui
     if (file->island)
         trace_ask(session, PROBE_UNMAP, file->island, file->island_bytes, -1);
     file->island_bytes = (bytes + PAGE - 1) / PAGE * PAGE;
-    /* The program may map something there meanwhile. */
     int64_t at = -EEXIST;
     for (int tries = 0; tries < ISLAND_TRIES && at == -EEXIST; tries++) {
         struct gaps gaps = {0};
@@ -101,7 +100,6 @@ int trace_make_island(struct trace_session *session, struct trace_file *file, ui
                            strerror(at < 0 ? (int)-at : EEXIST));
 }
 
-/* For copies of the beginnings of a file's functions. */
 int trace_make_island_of(struct trace_session *session, struct trace_file *file,
                          struct sprof_error *error)
 {
@@ -116,7 +114,6 @@ int trace_make_island_of(struct trace_session *session, struct trace_file *file,
                              file->bias + high + PAGE, error);
 }
 
-/* Of a running process, while a thread of it is borrowed. */
 int trace_make_islands(struct trace_session *session, struct sprof_error *error)
 {
     int result = 0;

@@ -1,4 +1,4 @@
-/* Writes thunks into slots of the GOT: see trace/probes/outside.h. */
+/* Writes thunks' addresses into GOT slots: see trace/probes/outside.h. */
 #include "trace/probes/outside.h"
 #include "inject/inject.h"
 #include "trace/figures/outside.h"
@@ -9,9 +9,9 @@
 #include <string.h>
 #include <unistd.h>
 
-#define AGAIN_NS UINT64_C(1000000000) /* between two looks at slots */
-#define SOON_NS UINT64_C(100000000)   /* … at first, when most are filled */
-enum { SOON = 10 /* looks */ };
+#define AGAIN_NS UINT64_C(1000000000) /* between scans */
+#define SOON_NS UINT64_C(100000000)   /* while many slots are filled */
+enum { SOON = 10 /* scans */ };
 
 static bool is_possible(const struct trace_session *session)
 {
@@ -42,7 +42,7 @@ uint32_t trace_outside_room(const struct trace_session *session)
 
 /* == What slots lead to == */
 
-/* A file that code is called of: one of the trace, or one that was planned for this. */
+/* Files outside the trace are planned here. */
 static const struct trace_file *find_file(struct trace_session *session,
                                           const struct trace_mapped *mapped)
 {
@@ -87,7 +87,7 @@ static bool has_probe(const struct trace_session *session, const struct trace_fi
     return false;
 }
 
-/* Whether calls of the function at an address are time outside, and can be measured. */
+/* Whether its calls count as outside and can be measured. */
 static bool is_callee(struct trace_session *session, const struct trace_mapped_files *look,
                       uint64_t address)
 {
@@ -100,7 +100,6 @@ static bool is_callee(struct trace_session *session, const struct trace_mapped_f
            !has_probe(session, file, function);
 }
 
-/* The function of a slot; 0: it has none, or none is known yet. */
 static uint64_t target_of(struct trace_session *session, const struct trace_mapped_files *look,
                           const struct trace_imports *imports,
                           const struct trace_outside_slot *slot, uint64_t value)
@@ -128,7 +127,6 @@ static int find_slots(struct trace_session *session)
     return result;
 }
 
-/* A file that was unloaded has no slots any more. */
 static bool is_there(const struct trace_session *session, const struct trace_outside_slot *slot)
 {
     return !slot->was_loaded || session->files.items[slot->file].is_loaded;
@@ -140,7 +138,6 @@ static uint64_t thunk_of(const struct trace_session *session, uint32_t index)
            (uint64_t)(session->outside->first + index) * ARCH_THUNK_BYTES;
 }
 
-/* A slot that is to be written. */
 struct change {
     size_t slot;
     uint64_t before;
@@ -152,8 +149,7 @@ struct changing {
     SPROF_VEC(struct change) changes;
 };
 
-/* The function of the slot's thunk for the first time; later a slot can only be given the same one
- * again, where the loader was late to fill it. */
+/* A slot that the loader fills late gets the same thunk again. */
 static int take(struct changing *changing, size_t number, uint64_t value, uint64_t target)
 {
     struct trace_session *session = changing->session;
@@ -182,7 +178,6 @@ static int take(struct changing *changing, size_t number, uint64_t value, uint64
                : 0;
 }
 
-/* Lists the slots that lead out and have no thunk. */
 static int list_changes(struct changing *changing, struct trace_mapped_files *look,
                         struct trace_imports *imports)
 {
@@ -209,8 +204,7 @@ static int list_changes(struct changing *changing, struct trace_mapped_files *lo
     return result;
 }
 
-/* A slot is eight aligned bytes, but the kernel may write them in parts: in a process that runs all
- * threads stand still meanwhile. */
+/* All threads stand still, because the kernel may write eight bytes in parts. */
 static void write_slots(void *context)
 {
     struct changing *changing = context;

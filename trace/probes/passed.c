@@ -1,6 +1,5 @@
-/* Passes probes that are off. One byte of the jump at the entry then leads to the copy of the first
- * instructions and not to the thunk. Where the two are too far apart, the first byte of the thunk
- * leads on to the body. */
+/* Passes probes that are off: one byte of the jump then leads to the copied instructions and not to
+ * the thunk. If they are too far apart, the thunk's first byte leads to the body. */
 #include "inject/inject.h"
 #include "trace/probes/probes.h"
 
@@ -12,15 +11,14 @@
 #include <string.h>
 #include <unistd.h>
 
-/* A byte is always written whole, so a thread that executes it finds one or the other. The memory
- * is that of the program with the agent, also where the process has executed another one since. */
+/* Threads see the old or the new byte. After an execve, the descriptor still leads to the old
+ * memory. */
 static bool write_byte(const struct trace_session *session, uint64_t at, uint8_t byte)
 {
     return session->process.code_fd > 0 &&
            pwrite(session->process.code_fd, &byte, 1, (off_t)at) == 1;
 }
 
-/* Turns the jump at the entry to the other of its two targets. */
 static bool turn_jump(const struct trace_session *session, struct trace_probe *probe)
 {
     const uint64_t site = session->files.items[probe->file].bias + probe->function->site;
@@ -54,8 +52,7 @@ static bool is_program(pid_t pid, const char *file)
     return !strcmp(file, program);
 }
 
-/* A file that may be unloaded is left alone: between the check of its code and the write, other
- * code may come there. */
+/* A file that may be unloaded is never passed: other code may replace it before the write. */
 void trace_passed_check_file(const struct trace_session *session, struct trace_file *file)
 {
     file->stays =
@@ -98,9 +95,8 @@ void trace_passed_end(struct trace_session *session, size_t number)
     probe->was_off = false;
 }
 
-/* Whether the process handles faults. Its handler may check where the fault was, or throw; but no
- * unwinder has rules for the copy of a function's beginning, where nothing has touched the stack
- * before. */
+/* A fault handler may check the address or throw, and unwinders have no rules for copied
+ * instructions. */
 static bool handles_faults(const struct trace_session *session)
 {
     const uint64_t faults = UINT64_C(1) << (SIGSEGV - 1) | UINT64_C(1) << (SIGBUS - 1);

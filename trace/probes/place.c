@@ -1,5 +1,4 @@
-/* Puts probes into a command that waits for them: asks its agent for memory, writes copies and
- * thunks, and last the jumps to them. */
+/* Places probes in a waiting command: writes copies and thunks, then the jumps to them. */
 #include "trace/probes/probes.h"
 #include "trace/probes/switches.h"
 
@@ -19,7 +18,7 @@ struct writing {
     struct trace_session *session;
     int fd;          /* /proc/PID/mem */
     uint8_t *thunks; /* from number `first` on */
-    uint8_t *copies; /* … and of their beginnings, in the agent's area; 0: there is none */
+    uint8_t *copies; /* for the agent's area, from `first` on; zeros: none */
     size_t first;
     SPROF_VEC(uint8_t) island;
     bool has_shadow_stack;
@@ -46,7 +45,6 @@ static size_t align_in_island(size_t size)
     return (size + 15) / 16 * 16;
 }
 
-/* Appends to the island. */
 static int put_in_island(struct writing *writing, const struct trace_file *file, const void *bytes,
                          size_t size)
 {
@@ -60,7 +58,7 @@ static int put_in_island(struct writing *writing, const struct trace_file *file,
     return 0;
 }
 
-/* A call that is moved would push an address that the processor's shadow stack does not know. */
+/* A moved call would push an address that the shadow stack lacks. */
 static bool moves_a_call(const struct plan_function *function)
 {
     struct arch_instruction instruction;
@@ -83,8 +81,8 @@ static int skip_in_island(struct writing *writing, size_t size)
     return 0;
 }
 
-/* How much to leave free before a copy of that size, so that it and the far jump behind it are at
- * distances from the entry that differ in the last byte only: see passed.c. */
+/* Returns free bytes before a copy. Then one byte of the jump can turn it between copy and thunk:
+ * see passed.c. */
 static size_t gap_before(uint64_t entry, uint64_t at, size_t size)
 {
     enum { DISTANCES = 256 };
@@ -92,7 +90,6 @@ static size_t gap_before(uint64_t entry, uint64_t at, size_t size)
     return last + align_in_island(size) < DISTANCES ? 0 : align_in_island(DISTANCES - last);
 }
 
-/* Returns the address of the copy, or 0 as place_body does. */
 static uint64_t place_copy(struct writing *writing, const struct trace_file *file, uint32_t number)
 {
     const struct plan_function *function = writing->session->probes.items[number].function;
@@ -112,7 +109,7 @@ static uint64_t place_copy(struct writing *writing, const struct trace_file *fil
     return put_in_island(writing, file, copy.code, copy.size) ? 0 : at;
 }
 
-/* Where the rest of a beginning is that does not work elsewhere: near its function. */
+/* Places near the function what cannot be moved far. */
 static uint64_t place_rest(struct writing *writing, const struct trace_file *file, uint32_t number,
                            size_t from)
 {
@@ -126,7 +123,7 @@ static uint64_t place_rest(struct writing *writing, const struct trace_file *fil
     return put_in_island(writing, file, copy.code, copy.size) ? 0 : at;
 }
 
-/* The copy is where unwinders find its frame, because it may fault. Returns as place_copy does. */
+/* The copy may fault, so it lies where unwinders find its frame. */
 static uint64_t place_far_copy(struct writing *writing, const struct trace_file *file,
                                uint32_t number)
 {
@@ -150,8 +147,7 @@ static uint64_t place_far_copy(struct writing *writing, const struct trace_file 
     return at;
 }
 
-/* Where the body begins that a thunk calls: behind a sled, or the copy of what the jump takes the
- * place of. 0: there can be none, as *refused says; else as sprof_error. */
+/* Returns the address after a sled, or a copy; 0: impossible. */
 static uint64_t place_body(struct writing *writing, const struct trace_file *file, uint32_t number)
 {
     const struct plan_function *function = writing->session->probes.items[number].function;
@@ -192,8 +188,7 @@ static int place_probe(struct writing *writing, const struct trace_file *file, u
     return 0;
 }
 
-/* Copies first, then jumps: a site leads to nothing that is not there yet. Thunks are written by
- * the caller between the two. */
+/* Copies come first, because jumps lead to them. The caller writes thunks in between. */
 static int place_copies(struct writing *writing, struct trace_file *file)
 {
     struct trace_session *session = writing->session;
@@ -233,7 +228,7 @@ static int place_jumps(const struct writing *writing, const struct trace_file *f
     return result;
 }
 
-/* For thunks to find what is their thread's without a register, where that is thread-local. */
+/* Thunks find thread-local data by these fields. */
 static int place_fields(const struct writing *writing)
 {
     int result = 0;
@@ -245,7 +240,7 @@ static int place_fields(const struct writing *writing)
     return result;
 }
 
-/* For the calls that measure what a probe takes. */
+/* Calls of this thunk measure a probe's cost. */
 static int place_calibration(struct writing *writing)
 {
     const struct probe_hello *hello = &writing->session->process.hello;
@@ -263,7 +258,6 @@ static bool has_far_copy(const struct writing *writing, size_t index)
     return site != 0;
 }
 
-/* Of so many probes from the first one on: those that stand side by side at once. */
 static int write_far_copies(struct writing *writing, size_t count)
 {
     const struct trace_session *session = writing->session;
@@ -284,7 +278,6 @@ static int write_far_copies(struct writing *writing, size_t count)
     return result;
 }
 
-/* The same. */
 static int write_thunks(struct writing *writing, size_t count)
 {
     const struct trace_session *session = writing->session;
@@ -300,8 +293,7 @@ static int write_thunks(struct writing *writing, size_t count)
     return result;
 }
 
-/* Of the probes of these files, which are all from the first one's on; without the jumps to them
- * where their code may run. */
+/* `is_live`: without jumps. */
 static int place_files(struct writing *writing, struct trace_file *files, size_t count,
                        bool is_live)
 {

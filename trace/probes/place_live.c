@@ -1,4 +1,4 @@
-/* Writes the jumps to probes into a process that runs, in stops of its threads. */
+/* Writes jumps of probes into a running process while its threads are stopped. */
 #include "inject/inject.h"
 #include "trace/probes/probes.h"
 
@@ -13,46 +13,45 @@
 
 enum {
     PAGE = 4096,
-    STOPS_MAX = 12, /* for sites in which a thread stands */
-    SLOW_MS = 5000, /* for all threads to stop */
-    WAKE_MS = 600,  /* where a command waits for resting probes */
-    BETWEEN_MS = 5, /* between two stops */
-    LATE_MS = 250, /* after a stop that was given up, because other threads stood still meanwhile */
-    SCAN_WORDS = 4096, /* of a stack at a time */
+    STOPS_MAX = 12, /* while threads stand in sites */
+    SLOW_MS = 5000, /* until all threads have stopped */
+    WAKE_MS = 600,  /* while a command waits */
+    BETWEEN_MS = 5,
+    LATE_MS = 250, /* after a failed stop */
+    SCAN_WORDS = 4096,
     SCAN_BYTES = 1 << 20,
-    STACKS = 4, /* of handlers within handlers */
+    STACKS = 4, /* nested signal stacks */
     RED_ZONE = 128,
-    USER_CODE = 0x33, /* the selector of 64-bit code */
+    USER_CODE = 0x33, /* selector of 64-bit code */
 };
 
-#define HOOK UINT32_MAX /* in the place of a probe's number: the loader's function */
+#define HOOK UINT32_MAX /* instead of a probe's number: the loader's hook */
 
 struct site {
     uint64_t address;
     uint32_t probe;
-    bool is_busy; /* a thread stands within it */
+    bool is_busy;
 };
 
-/* Executable memory, of a file or not. */
 struct code {
     struct inject_span span;
-    uint64_t identity; /* see plan_identity */
-    bool is_copy;      /* it has no file; so far as checked in this stop */
+    uint64_t identity; /* of plan_identity */
+    bool is_copy;      /* it has no file */
     const struct trace_file *copied;
-    bool is_true; /* it is a true copy */
+    bool is_true; /* it equals `copied`; valid for this stop */
 };
 
 struct placing {
     struct trace_session *session;
     pid_t pid;
-    bool is_ours; /* the program is still the same: its memory is open */
+    bool is_ours; /* the process runs our program */
     struct inject_stop stop;
     int fd;                       /* /proc/PID/mem */
-    bool begins;                  /* the first placing of this trace */
-    bool wakes;                   /* it is for resting probes */
-    bool returns;                 /* it is for probes that have left, in one of several processes */
-    bool has_other_code;          /* other code is in the place of a file's */
-    SPROF_VEC(struct site) sites; /* sites that wait, by address */
+    bool begins;                  /* first placing of the trace */
+    bool wakes;                   /* for resting probes */
+    bool returns;                 /* for removed probes */
+    bool has_other_code;          /* a site had unexpected bytes */
+    SPROF_VEC(struct site) sites; /* still to be written, by address */
     SPROF_VEC(struct inject_span) writable;
     SPROF_VEC(struct code) code; /* by address */
 };
@@ -99,7 +98,7 @@ static int list_sites(struct placing *placing, size_t first, size_t count)
 
 /* == Threads within a site == */
 
-/* Marks the site that holds an instruction pointer behind its first byte. */
+/* Marks the site with `ip` behind its first byte. */
 static void mark(struct placing *placing, uint64_t ip)
 {
     size_t low = 0, high = placing->sites.count;
@@ -114,7 +113,7 @@ static void mark(struct placing *placing, uint64_t ip)
         placing->sites.items[low - 1].is_busy = true;
 }
 
-/* The end of the mapping that holds an address, or a megabyte behind it; 0: none does. */
+/* Returns at most SCAN_BYTES on; 0: not mapped. */
 static uint64_t end_of_stack(const struct placing *placing, uint64_t address)
 {
     for (size_t i = 0; i < placing->writable.count; i++) {
@@ -125,8 +124,8 @@ static uint64_t end_of_stack(const struct placing *placing, uint64_t address)
     return 0;
 }
 
-/* Marks sites by signal frames on a stack: instruction pointers before flags and code selector.
- * Where handlers have stacks of their own, the interrupted stacks are searched, too. */
+/* Finds instruction pointers in signal frames, two words before a code selector. Also searches
+ * other signal stacks. */
 static void mark_interrupted(struct placing *placing, uint64_t stack_pointer, int stacks)
 {
     uint64_t words[SCAN_WORDS], at = (stack_pointer - RED_ZONE) & ~UINT64_C(7), other = 0;
@@ -185,7 +184,6 @@ static int look_at_mappings(struct placing *placing)
 
 /* == Writing == */
 
-/* Notes that other code is there. */
 static bool is_other_code(struct placing *placing, const struct site *site, const uint8_t *there)
 {
     const struct trace_probe *probe =
@@ -194,7 +192,6 @@ static bool is_other_code(struct placing *placing, const struct site *site, cons
     return false;
 }
 
-/* Writes the jump where the bytes of the file are. Returns whether it is there now. */
 static bool put_jump(struct placing *placing, const struct site *site, uint8_t *there)
 {
     struct trace_session *session = placing->session;
@@ -213,8 +210,7 @@ static bool put_jump(struct placing *placing, const struct site *site, uint8_t *
     return true;
 }
 
-/* Whether all functions of a file that had probes begin there as they did. Programs copy their
- * code, as to large pages. */
+/* Whether all placed probes are unchanged there. Programs copy code, as to huge pages. */
 static bool is_copy_of(const struct placing *placing, const struct trace_file *file)
 {
     const struct trace_session *session = placing->session;
@@ -232,7 +228,6 @@ static bool is_copy_of(const struct placing *placing, const struct trace_file *f
     return true;
 }
 
-/* The same, once in a stop. */
 static bool is_true_copy(const struct placing *placing, struct code *code,
                          const struct trace_file *file)
 {
@@ -242,8 +237,7 @@ static bool is_true_copy(const struct placing *placing, struct code *code,
     return code->is_true;
 }
 
-/* Whether code is still of that file: a library may have been unloaded since it was planned. Probes
- * that come back may be put into a copy of their code. */
+/* The file may have been unloaded. Resting probes may wake in a copy of its code. */
 static bool is_code_of(const struct placing *placing, uint64_t address,
                        const struct trace_file *file)
 {
@@ -285,7 +279,7 @@ static bool write_page(struct placing *placing, size_t first, size_t end)
     return !is_changed || pwrite(placing->fd, page, PAGE, (off_t)at) == PAGE;
 }
 
-/* Writes all sites in which no thread stands; the others stay in the list. */
+/* Skips sites with threads. */
 static bool write_sites(struct placing *placing)
 {
     if (look_at_mappings(placing))
@@ -325,8 +319,7 @@ static void pause_ms(long milliseconds)
     nanosleep(&time, NULL);
 }
 
-/* Whether a thread may have come under strict seccomp unseen, because a probe was not there until
- * now. */
+/* Whether a thread may have entered strict seccomp before its probe existed. */
 static bool may_be_unseen(const struct placing *placing)
 {
     const struct trace_session *session = placing->session;
@@ -346,7 +339,7 @@ static int compare_words(const void *a, const void *b)
     return x < y ? -1 : x > y;
 }
 
-/* As the agent's probe_share_thread. */
+/* Like probe_share_thread in the agent. */
 static void mark_shared(const struct placing *placing, uint64_t pointer)
 {
     const struct probe_hello *hello = &placing->session->process.hello;
@@ -363,15 +356,14 @@ static void mark_shared(const struct placing *placing, uint64_t pointer)
     atomic_fetch_add(&placing->session->process.shared->shared_threads, 1);
 }
 
-/* A thread that the kernel has made for io_uring: it has the data of its owner, and runs nothing of
- * the program's. */
+/* Io_uring threads share their owner's data, but run no program code. */
 static bool is_kernels(const struct inject_stopped *thread)
 {
     return !arch_remote_pc(&thread->registers) && !arch_remote_sp(&thread->registers);
 }
 
-/* Marks threads and processes that share thread-local data, and began while the agent had no
- * probes. False: the memory cannot be read. */
+/* Marks threads and processes that share data and began before the probes. Returns false if memory
+ * is unreadable. */
 static bool mark_all_shared(const struct placing *placing)
 {
     const struct inject_stop *stop = &placing->stop;
@@ -450,9 +442,7 @@ static int place_in_stops(struct placing *placing, struct sprof_error *error)
     return 0;
 }
 
-/* Writes the jumps to some probes, and to the agent from the loader. Sites that could not be
- * written stay in the list. Where the process has executed another program, the open memory is not
- * its any more. */
+/* Unwritten sites stay in the list. After an execve, the open memory is the old one. */
 static int place_jumps(struct placing *placing, size_t first, size_t count,
                        struct sprof_error *error)
 {

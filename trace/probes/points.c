@@ -1,4 +1,4 @@
-/* Finds and writes call points: see points.h. */
+/* Finds and writes call points. */
 #include "trace/probes/points.h"
 #include "inject/inject.h"
 #include "plan/plan.h"
@@ -13,19 +13,19 @@
 enum { CALL_BYTES = 5, CALL = 0xe8, NO_CALLER = -1 };
 
 struct point {
-    uint64_t at;     /* address of the call, or of the slot */
-    uint64_t target; /* what it calls */
-    uint32_t file;   /* the file it is in */
-    int32_t caller;  /* number of its function; NO_CALLER: several, or a part of one */
+    uint64_t at; /* of call or slot */
+    uint64_t target;
+    uint32_t file;
+    int32_t caller; /* NO_CALLER: several callers */
     bool is_slot;
 };
 
 struct trace_points {
-    SPROF_VEC(struct point) list; /* those with a caller first */
-    uint32_t with_caller, first;  /* number of the first one */
+    SPROF_VEC(struct point) list;
+    uint32_t with_caller, first;
     uint64_t calls;
-    struct sprof_map functions; /* address → number of a timed function */
-    struct sprof_map slots;     /* address → 1: it is a call point */
+    struct sprof_map functions; /* address → number */
+    struct sprof_map slots;     /* addresses of points */
     size_t left_out;
 };
 
@@ -51,8 +51,7 @@ static int add_point(struct trace_points *points, const struct point *point)
     return 0;
 }
 
-/* Finds the direct calls in a function. Where some of its code is no instruction, none is believed.
- */
+/* Ignores functions with undecodable bytes. */
 static int find_calls(struct trace_session *session, uint32_t file_number,
                       const struct plan_function *function, int32_t caller)
 {
@@ -91,7 +90,6 @@ done:
     return result;
 }
 
-/* Finds the slots of a file that are used by calls alone. */
 static int find_call_slots(const struct trace_session *session, const struct trace_file *file,
                            struct sprof_map *slots)
 {
@@ -114,7 +112,6 @@ static int find_call_slots(const struct trace_session *session, const struct tra
     return result;
 }
 
-/* Finds the slots that a function calls through and that the loader has filled. */
 static int find_slots(struct trace_session *session, uint32_t file_number,
                       const struct plan_function *function)
 {
@@ -222,7 +219,7 @@ static bool reaches(uint64_t from, uint64_t to)
     return (uint64_t)INT32_MAX + to - from <= 2 * (uint64_t)INT32_MAX;
 }
 
-/* Makes room for far jumps near the code of a file, for calls that do not reach their thunks. */
+/* Reserves memory for far jumps, if calls do not reach their thunks. */
 static int make_room(struct trace_session *session, uint32_t file_number, struct trace_file *room,
                      struct sprof_error *error)
 {

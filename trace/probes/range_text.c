@@ -1,4 +1,4 @@
-/* Which probes a range holds: by name, by address, or by what calls them. */
+/* Finds a range's probes by name, address or caller. */
 #include "trace/probes/range_text.h"
 #include "plan/plan.h"
 #include "trace/probes/callees.h"
@@ -68,12 +68,11 @@ const char *trace_children_text(const char *text)
     return !strncmp(text, children, length) && text[length] != ':' ? text + length : NULL;
 }
 
-/* How a range names what it holds. */
 struct naming {
     bool by_address;
     struct trace_addresses addresses;
-    struct plan_expressions *expressions; /* NULL: not by name */
-    struct trace_callees *callees;        /* NULL: not by what calls it */
+    struct plan_expressions *expressions; /* or NULL */
+    struct trace_callees *callees;        /* or NULL */
 };
 
 static int open_naming(struct naming *naming, struct trace_session *session, const char *text,

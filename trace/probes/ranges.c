@@ -1,5 +1,5 @@
-/* Ranges: which probes are on. Each range adds functions or takes them out, and is itself on or
- * off. Of those that are on and hold a function, the last one decides. */
+/* Switches probes by ranges, which add or remove functions. The last range that is on and holds the
+ * function decides. */
 #include "trace/probes/empty_range.h"
 #include "trace/probes/outside.h"
 #include "trace/probes/points.h"
@@ -12,7 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* each takes a byte for each probe */
+/* each takes a byte per probe */
 enum { RANGES_MOST = 1000 };
 static struct trace_range *find_range(struct trace_session *session, uint32_t number)
 {
@@ -22,7 +22,7 @@ static struct trace_range *find_range(struct trace_session *session, uint32_t nu
     return NULL;
 }
 
-/* A range that is said again keeps its number, and is the last one from then on. */
+/* The range keeps its number and becomes the last. */
 static bool repeat_range(struct trace_session *session, const char *text)
 {
     struct trace_range *ranges = session->ranges.items;
@@ -53,7 +53,6 @@ static int check_range(struct trace_session *session, const struct trace_range *
     return trace_refuse_empty_range(session, range->text + 1, error);
 }
 
-/* Counts what a range holds in all programs. */
 static int hold_in_programs(const struct trace_session *session, struct trace_range *range,
                             struct sprof_error *error)
 {
@@ -88,7 +87,7 @@ static int add_range(struct trace_session *session, const char *text, struct spr
         result = hold_in_programs(session, &range, error);
     if (!result)
         result = check_range(session, &range, error);
-    uint8_t *holds = range.holds; /* a refused text leaves nothing behind */
+    uint8_t *holds = range.holds; /* a refused text leaves nothing */
     if (!result) {
         range.text = sprof_arena_text(&session->arena, text);
         range.holds = sprof_arena_alloc(&session->arena, session->capacity + 1);
@@ -162,11 +161,11 @@ int trace_ranges_begin(struct trace_session *session, struct sprof_error *error)
 
 /* == Switching == */
 
-/* Writes the byte of each thunk. No code changes, and no thread waits. A probe that must see how
- * frames are left, or which threads begin, goes on doing that, and counts nothing. */
+/* Changes no code and stops no thread. Probes that watch for left frames or new threads stay on
+ * without counting. */
 void trace_switch(struct trace_session *session)
 {
-    bool switched = false; /* these probes see all bytes that checked calls allocate */
+    bool switched = false;
     for (size_t i = 0; i < session->probes.count; i++) {
         struct trace_probe *probe = &session->probes.items[i];
         probe->is_on = probe->is_drilled && (probe->is_chosen || probe->is_spare);
@@ -175,7 +174,7 @@ void trace_switch(struct trace_session *session)
             if (range->is_on && range->holds[i])
                 probe->is_on = range->text[0] == '+';
         }
-        probe->is_chosen |= probe->is_on; /* a spare one is spare no more */
+        probe->is_chosen |= probe->is_on;
         probe->is_spare &= !probe->is_on;
         const bool stays = trace_stays_on(probe);
         const bool counts = probe->is_on && !session->paused;
@@ -216,7 +215,7 @@ char trace_ranges_decide(const struct trace_session *session, size_t number)
     return sign;
 }
 
-/* "1,3-5": calls `set` for each number. */
+/* Reads "1,3-5". */
 static int each_number(struct trace_session *session, const char *text, bool is_on,
                        struct sprof_error *error)
 {
@@ -254,7 +253,7 @@ static int change(struct trace_session *session, const char *token, struct sprof
                                           : add_range(session, token, error);
 }
 
-/* The next change begins behind a blank and a sign. */
+/* A change begins with a blank and a sign. */
 static char *next_token(char *text)
 {
     for (char *at = text; *at; at++)

@@ -1,6 +1,5 @@
-/* Puts probes to rest that have been off for long, or cost too much: their functions have the bytes
- * of their files again. They get their jumps back before they are to be on. Copies, thunks and
- * tables stay, for threads within them and for the next time. */
+/* Puts probes to rest: their functions get their original bytes. Copies, thunks and tables stay for
+ * threads in them and for later jumps. */
 #include "inject/inject.h"
 #include "trace/probes/probes.h"
 
@@ -8,13 +7,12 @@
 #include <string.h>
 #include <unistd.h>
 
-enum { STOP_SHARE = 100 /* threads stand still for at most this part of the time */ };
-#define AGAIN_NS UINT64_C(1000000000) /* between two tries */
+enum { STOP_SHARE = 100 /* threads stand still at most 1/STOP_SHARE of the time */ };
+#define AGAIN_NS UINT64_C(1000000000) /* between attempts */
 
 /* == Resting == */
 
-/* Whether a probe was off for long enough. The governor's are off to cost nothing. In mode coverage
- * a called function is off, and its probe leaves. */
+/* The governor's probes are due at once. Mode coverage removes probes instead. */
 static bool is_due(const struct trace_session *session, const struct trace_probe *probe)
 {
     const bool is_governed =
@@ -34,7 +32,6 @@ static struct inject_changed changed_by(const struct trace_session *session,
     return changed;
 }
 
-/* What is to be put to rest, and the process's memory. */
 struct taking {
     struct trace_session *session;
     struct inject_changes changes;
@@ -43,7 +40,6 @@ struct taking {
     bool is_done;
 };
 
-/* Bytes that are not the jump any more are left alone. */
 static bool is_back(const struct taking *taking, const struct trace_probe *probe)
 {
     const struct inject_changed changed = changed_by(taking->session, probe);
@@ -53,7 +49,6 @@ static bool is_back(const struct taking *taking, const struct trace_probe *probe
            memcmp(there, changed.jump, sizeof there) != 0;
 }
 
-/* The next jump leads to the thunk. */
 void trace_note_rest(struct trace_probe *probe)
 {
     probe->rests = true;
@@ -84,7 +79,6 @@ static void take_stopped(void *context)
     taking->is_done = inject_changes_restore(&taking->changes, taking->memory_fd);
 }
 
-/* Threads that came through a jump go on in thunk or copy, which stay. */
 static int take_back(struct taking *taking)
 {
     struct trace_session *session = taking->session;
@@ -105,7 +99,6 @@ static int take_back(struct taking *taking)
     return 0;
 }
 
-/* A failure hinders nothing else. */
 static void rest(struct trace_session *session)
 {
     struct taking taking = {.session = session,

@@ -1,11 +1,10 @@
-/* Decides what may be done with a probe now: whether it is wanted, may rest, or can be written. */
+/* Decides whether a probe is wanted, can rest, or can be written. */
 #include "trace/probes/probes.h"
 
 #include <string.h>
 
 enum { PAGE = 4096 };
 
-/* Whether a call among the bytes of the jump returns into them. */
 static bool returns_inside(const struct plan_function *function)
 {
     struct arch_instruction instruction;
@@ -21,7 +20,6 @@ static bool returns_inside(const struct plan_function *function)
     return false;
 }
 
-/* A site in two pages could stay half written, if sprof were killed between them. */
 bool trace_is_in_one_page(uint64_t address)
 {
     return address / PAGE == (address + PLAN_JUMP_BYTES - 1) / PAGE;
@@ -50,8 +48,8 @@ bool trace_stays_on(const struct trace_probe *probe)
            probe->tier == PROBE_REMARK;
 }
 
-/* Probes that see how frames are left are needed while there may be frames. Threads that began
- * while they rested are searched for when they are back. */
+/* Probes for left frames are needed while frames exist. Threads that begin during a rest are found
+ * later. */
 bool trace_is_wanted(const struct trace_session *session, size_t number)
 {
     const struct trace_probe *probe = &session->probes.items[number];
@@ -60,8 +58,7 @@ bool trace_is_wanted(const struct trace_session *session, size_t number)
                : atomic_load(&session->process.shared->tiers[number]) != PROBE_OFF;
 }
 
-/* So they rest only where no call is in flight. After a clear, calls from before may be open that
- * are not counted. */
+/* Probes for left frames rest only if no call is open. A clear hides open calls. */
 bool trace_may_rest(const struct trace_session *session, const struct trace_probe *probe)
 {
     return session->options.rest_ns != TRACE_NEVER && session->process.code_fd > 0 &&

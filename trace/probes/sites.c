@@ -1,6 +1,5 @@
-/* Notes the places of jumps, and the bytes before, in the memory that tracer and process share. So
- * probes can be taken out without any file after the tracer was killed, and `sprof probes -p` can
- * show the code without them (inject/untraced.c). */
+/* Records jumps and original bytes in shared memory, for the keeper and for `sprof probes -p`
+ * (inject/untraced.c). */
 #include "trace/probes/probes.h"
 
 #include <string.h>

@@ -1,5 +1,4 @@
-/* The switches of a file with embedded probes, in a process that listens: one byte each turns a
- * probe on or off. */
+/* Switches embedded probes of a listening process. */
 #include "trace/probes/switches.h"
 
 #include <errno.h>
@@ -8,21 +7,20 @@
 #include <unistd.h>
 
 enum {
-    FAR_OPCODE = ARCH_FAR_JUMP_BYTES - 8, /* bytes before its target */
+    FAR_OPCODE = ARCH_FAR_JUMP_BYTES - 8, /* offset of the target */
 };
 
 /* == Thunks == */
 
-/* A thread within a thunk, or on its way to one, may leave it only when another trace has begun. So
- * a thunk, once written, belongs to one function as long as the process lives. */
+/* A thread may leave a thunk as late as in another trace. So the thunk belongs to one function as
+ * long as the process lives. */
 struct thunks {
-    struct sprof_map bodies; /* address → place + 1 */
-    uint8_t *is_taken;       /* by place, up to `end` */
+    struct sprof_map bodies; /* address → index + 1 */
+    uint8_t *is_taken;       /* by index */
     uint32_t end;
 };
 
-/* Reads the thunks that earlier traces have written: side by side from the first place on, but for
- * some that calibrated. */
+/* Earlier traces' thunks are adjacent, except for calibration. */
 static int read_thunks(const struct trace_session *session, struct thunks *thunks)
 {
     enum { PIECE = 1024 };
@@ -87,7 +85,7 @@ static bool write_there(const struct trace_session *session, uint64_t address, c
     return pwrite(session->process.code_fd, bytes, size, (off_t)address) == (ssize_t)size;
 }
 
-/* The switch is off, so its target may be written in parts. */
+/* The switch is off, so the target can be written in parts. */
 int trace_switches_aim(struct trace_session *session, uint64_t site,
                        const struct plan_function *function, uint64_t thunk,
                        uint8_t jump[PLAN_JUMP_BYTES], struct sprof_error *error)

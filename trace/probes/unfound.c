@@ -1,4 +1,4 @@
-/* Reports expressions of options that find no function. */
+/* Reports expressions that match no function. */
 #include "trace/probes/probes.h"
 
 int trace_report_unfound(const struct trace_session *session, const char *option,

@@ -1,4 +1,4 @@
-/* Chooses the functions that lose their uprobes, so that the others cost no more than they may. */
+/* Chooses functions that lose their uprobes. */
 #include "trace/uprobe/bound.h"
 
 #include <stdlib.h>

@@ -1,9 +1,9 @@
-/* The program that the kernel runs at uprobes: counts and times calls, by thread and function.
+/* BPF program at uprobes: counts and times calls by thread and function.
  *
- * Probes stand at the entry of functions and at each instruction that leaves them. Return addresses
- * stay as they are, so exceptions, coroutines and unwinders find what they expect. A call is
- * identified by the place of its return address. The program is one function without a relocation
- * (see UPROBE_MAP_MARK), so the bpf system call can load it. */
+ * Probes stand at entries and at instructions that leave functions. Return addresses stay
+ * unchanged, for exceptions, coroutines and unwinders; the address of a return address identifies a
+ * call. The program is one function without relocations (see UPROBE_MAP_MARK), for the bpf system
+ * call. */
 #include <linux/bpf.h>
 
 #include <bpf/bpf_helpers.h>
@@ -12,7 +12,7 @@
 #include "trace/uprobe/calls.h"
 
 #define KERNEL_STRUCT
-#include SPROF_ARCH_BPF_HEADER /* struct pt_regs, conditions */
+#include SPROF_ARCH_BPF_HEADER
 
 #define MAP(number) ((void *)((__u64)UPROBE_MAP_MARK << 32 | (number)))
 #define IN_PLACE static __attribute__((always_inline))
@@ -25,7 +25,6 @@ IN_PLACE struct uprobe_control *control_of(void)
     return bpf_map_lookup_elem(MAP(UPROBE_MAP_CONTROL), &first);
 }
 
-/* A new thread or function has a value of zeros. */
 IN_PLACE void *find(int map, const void *key, struct uprobe_control *control)
 {
     const __u32 first = 0;
@@ -41,7 +40,7 @@ IN_PLACE void *find(int map, const void *key, struct uprobe_control *control)
     return found;
 }
 
-/* The index stays within the array; the verifier must see that at each use. */
+/* The verifier needs the bound at each use. */
 IN_PLACE struct uprobe_frame *frame_at(struct uprobe_thread *thread, __u32 index)
 {
     asm volatile("%0 &= %1" : "+r"(index) : "i"(UPROBE_FRAMES - 1));
@@ -49,11 +48,10 @@ IN_PLACE struct uprobe_frame *frame_at(struct uprobe_thread *thread, __u32 index
 }
 
 /* == Without branches ==
- * The verifier follows each way through the program to its end, and a loop's body once for each
- * round and way: where a call ends, choices are sums and masks. Numbers are below 2^63. Shifts are
- * written out, for the compiler would make branches of them. */
+ *
+ * The verifier follows every path, and loops once a round. So ends of calls use sums and masks of
+ * values below 2^63. Shifts are assembly, because the compiler would branch. */
 
-/* 1 where `value` is above `limit`, else 0. */
 IN_PLACE __u64 is_above(__u64 value, __u64 limit)
 {
     __u64 difference = limit - value;
@@ -66,13 +64,12 @@ IN_PLACE __u64 is_same(__u64 value, __u64 other)
     return is_above(1, value ^ other);
 }
 
-/* All bits or none. */
 IN_PLACE __u64 mask_of(__u64 flag)
 {
     return 0 - flag;
 }
 
-/* 0 where it is negative. */
+/* Returns 0 for negative values. */
 IN_PLACE __u64 positive(__s64 value)
 {
     __s64 sign = value;
@@ -85,8 +82,8 @@ IN_PLACE __u64 higher(__u64 value, __u64 other)
     return other + positive((__s64)(value - other));
 }
 
-/* Two buckets an octave, as the agent's: the second begins at half as much again as the first. The
- * first octave begins at 2^4 ns. */
+/* As in the agent: two buckets an octave, the second from 1.5 times the first. Octaves begin at 2^4
+ * ns. */
 IN_PLACE __u64 bucket_of(__u64 ns)
 {
     const __u64 half = 3u << 30, /* 2^31 · 1.5 */
@@ -105,7 +102,6 @@ IN_PLACE __u64 bucket_of(__u64 ns)
 
 /* == Ends == */
 
-/* Drops what came before a clear. */
 IN_PLACE void begin_anew(const struct uprobe_control *control, struct uprobe_frame *frame)
 {
     const __u64 kept = mask_of(1 - is_above(control->cleared_ns, frame->start));
@@ -117,7 +113,6 @@ IN_PLACE void begin_anew(const struct uprobe_control *control, struct uprobe_fra
     frame->child_counted &= kept;
 }
 
-/* The innermost call ends. */
 IN_PLACE void end_call(struct uprobe_control *control, struct uprobe_thread *thread, __u32 tid,
                        __u64 now, __u64 how, __u64 is_far)
 {
@@ -155,9 +150,8 @@ IN_PLACE void end_call(struct uprobe_control *control, struct uprobe_thread *thr
     stat->buckets[bucket_of(length) & (UPROBE_BUCKETS - 1)]++;
 }
 
-/* Ends calls below the stack pointer, and then the one at it, in the way `how`. Calls far from it
- * are on another stack. When a call outside of them ends (`all`), they are over, too, or will never
- * be seen again. */
+/* Ends calls below the stack pointer, and the one at it with `how`. Distant calls are on another
+ * stack and end only with `all`, when a call outside of them ends. */
 IN_PLACE void end_calls(struct uprobe_control *control, struct uprobe_thread *thread, __u32 tid,
                         __u64 now, __u64 sp, __u64 how, __u64 all)
 {
@@ -212,7 +206,6 @@ IN_PLACE void enter(struct uprobe_control *control, struct uprobe_thread *thread
     frame->start = bpf_ktime_get_ns();
 }
 
-/* Forgets calls of another stack that fill this one. */
 IN_PLACE void make_room(struct uprobe_thread *thread, __u64 sp)
 {
     const __u64 slot = frame_at(thread, UPROBE_FRAMES - 1)->slot;
@@ -220,7 +213,7 @@ IN_PLACE void make_room(struct uprobe_thread *thread, __u64 sp)
         thread->depth = 0;
 }
 
-/* A function that consists of its end. */
+/* Counts a function whose entry is its end. */
 IN_PLACE void pass(const struct uprobe_control *control, struct uprobe_stat *stat, __u64 how)
 {
     const __u64 goes_on = mask_of(is_same(stat->period, control->period));
@@ -238,7 +231,7 @@ IN_PLACE void stop(struct uprobe_control *control)
     bpf_send_signal(SIGNAL_STOP);
 }
 
-/* Has the verifier forget the value of a number. */
+/* Hides a value from the verifier. */
 #define HIDE(number) asm volatile("" : "+r"(number))
 
 IN_PLACE __u32 tier_of(const struct uprobe_control *control, __u64 cookie)
@@ -256,8 +249,7 @@ IN_PLACE bool may_end(__u64 cookie, __u64 flags)
             arch_bpf_condition_holds(UPROBE_COOKIE_CONDITION(cookie), flags));
 }
 
-/* The action is decided anew behind the loop of end_calls, because the verifier follows the loop
- * for each way that leads to it with other knowledge. */
+/* Decides again, because the verifier would follow end_calls for each earlier way. */
 __attribute__((section("at_probe"), used)) int probe_reached(struct pt_regs *registers)
 {
     const __u64 now = bpf_ktime_get_ns(), sp = ARCH_BPF_SP(registers);
@@ -278,7 +270,7 @@ __attribute__((section("at_probe"), used)) int probe_reached(struct pt_regs *reg
     thread->all = !begins && may_end(cookie, ARCH_BPF_FLAGS(registers)) && is_open(thread, sp);
     if (!begins && !thread->all && UPROBE_COOKIE_EXIT(cookie) != UPROBE_EXIT_LEAVE)
         return 0;
-    /* at an entry: a call at this stack pointer, or below it, was left unseen */
+    /* at an entry, calls at or below this stack pointer have ended */
     HIDE(cookie);
     end_calls(control, thread, tid, now, sp, UPROBE_COOKIE_HOW(cookie), thread->all);
     HIDE(cookie);
@@ -298,7 +290,7 @@ __attribute__((section("at_probe"), used)) int probe_reached(struct pt_regs *reg
     return 0;
 }
 
-/* The command has executed its program, of which nothing runs yet. */
+/* Stops the command after its execve. */
 __attribute__((section("at_exec"), used)) int program_executed(void *context)
 {
     struct uprobe_control *control = control_of();

@@ -1,5 +1,4 @@
-/* Bounds the cost of uprobes: functions that cost more of the CPU time than max_overhead leaves
- * them lose theirs. */
+/* Limits the cost of uprobes: functions lose theirs above max_overhead. */
 #include "trace/figures/figures.h"
 #include "trace/uprobe/uprobes.h"
 #include "trace/uprobe/uprobes_inside.h"
@@ -7,12 +6,11 @@
 #include <stdio.h>
 
 enum {
-    BOUND_MS = 100,      /* between two looks at the cost of uprobes */
-    BOUND_LEAST_MS = 20, /* in so much CPU time at least */
+    BOUND_MS = 100,      /* between checks */
+    BOUND_LEAST_MS = 20, /* CPU time between checks */
     NAMES_SHOWN = 5,
 };
 
-/* The cost of uprobes since the last look, by function, from calls times their cost. */
 static int find_loads(struct trace_session *session)
 {
     struct trace_uprobes *uprobes = session->uprobes;
@@ -54,7 +52,7 @@ static void ignore_again(void *context, const struct uprobe_site *site)
     (void)site;
 }
 
-/* Takes all uprobes out and puts those back that stay. Calls between are not counted. */
+/* Removes all uprobes and places the rest. Calls in between are not counted. */
 static void place_again(struct trace_session *session)
 {
     struct trace_uprobes *uprobes = session->uprobes;
@@ -77,7 +75,6 @@ static void place_again(struct trace_session *session)
     }
 }
 
-/* Returns how many functions lose their probe, or a negative code. */
 static int let_go(struct trace_session *session, double share, struct sprof_str *names)
 {
     struct trace_uprobes *uprobes = session->uprobes;

@@ -1,5 +1,5 @@
-/* Loads the BPF program of calls.bpf.c, attaches it to instructions of files, and reads its
- * figures, by the bpf system call alone. */
+/* Loads and attaches the BPF program calls.bpf.c and reads its figures, with the bpf system call
+ * alone. */
 #include "trace/uprobe/kernel.h"
 
 #include <errno.h>
@@ -18,13 +18,13 @@ static const struct uprobe_kernel NONE = {
 #include <sys/syscall.h>
 
 enum {
-    STATS = 1 << 16, /* pairs of a thread and a function with figures */
+    STATS = 1 << 16,
     READ_AT_ONCE = 1 << 10,
-    LONG_LOAD_IMMEDIATE = 0x18, /* an instruction of double length */
-    ATTACH_UPROBES = 48,        /* BPF_TRACE_UPROBE_MULTI, of Linux 6.6 */
+    LONG_LOAD_IMMEDIATE = 0x18, /* two instructions long */
+    ATTACH_UPROBES = 48,        /* BPF_TRACE_UPROBE_MULTI, since Linux 6.6 */
 };
 
-/* BPF_LINK_CREATE for many uprobes: union bpf_attr, link_create.uprobe_multi. */
+/* Part of union bpf_attr: link_create.uprobe_multi. */
 struct link_attributes {
     uint32_t program, target, attach_type, flags;
     uint64_t path, offsets, reference_counters, cookies;
@@ -78,8 +78,7 @@ static int make_map(uint32_t type, uint32_t key_size, uint32_t value_size, uint3
     return bpf(BPF_MAP_CREATE, &attributes, sizeof attributes);
 }
 
-/* All memory exists from the start, so nothing is lost because the kernel has none at the moment.
- */
+/* Allocates all entries now, so that none is lost later. */
 static int make_maps(struct uprobe_kernel *kernel)
 {
     int *maps = kernel->maps;
@@ -97,7 +96,6 @@ static int make_maps(struct uprobe_kernel *kernel)
     return 0;
 }
 
-/* Writes the descriptors of maps into the program. */
 static void name_maps(const struct uprobe_kernel *kernel, struct bpf_insn *code, size_t count)
 {
     for (size_t i = 0; i + 1 < count; i++) {
@@ -196,7 +194,6 @@ int uprobe_kernel_stop_at_exec(struct uprobe_kernel *kernel, pid_t pid, struct s
     return 0;
 }
 
-/* A descriptor, or a negative errno. */
 static int link_sites(const struct uprobe_kernel *kernel, const char *path,
                       const struct uprobe_site *sites, size_t count, pid_t pid)
 {
@@ -220,7 +217,7 @@ static int link_sites(const struct uprobe_kernel *kernel, const char *path,
     return fd;
 }
 
-/* The kernel takes all of them or none, and does not say which one is wrong: halves are tried. */
+/* The kernel takes all sites or none, so halves are tried. */
 int uprobe_kernel_attach(struct uprobe_kernel *kernel, const char *path,
                          const struct uprobe_site *sites, size_t count, pid_t pid,
                          void (*refused)(void *context, const struct uprobe_site *site),
@@ -305,7 +302,7 @@ void uprobe_kernel_forget_thread(const struct uprobe_kernel *kernel, uint32_t ti
     forget(kernel, UPROBE_MAP_THREADS, &tid);
 }
 
-#else /* a build without BPF */
+#else
 
 int uprobe_kernel_open(struct uprobe_kernel *kernel, struct sprof_error *error)
 {

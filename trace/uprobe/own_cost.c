@@ -1,5 +1,5 @@
-/* Measures the cost of uprobes: sprof calls empty functions of its own with probes. The shortest of
- * many rows counts: what slows a row down is no part of the probe's cost. */
+/* Measures the cost of uprobes with empty functions of sprof. The fastest series counts, because
+ * others were interrupted. */
 #include "trace/uprobe/own_cost.h"
 #include "arch/probe.h"
 
@@ -26,8 +26,7 @@ static uint32_t exit_of(const struct arch_uprobe_subject *subject)
     return subject->jumps ? UPROBE_EXIT_TAIL : UPROBE_EXIT_RETURN;
 }
 
-/* Finds the mapping of sprof's code with an address: address - difference is the offset in the
- * file. */
+/* *difference: address minus file offset. */
 static bool find_own_code(const void *code, uint64_t *difference)
 {
     char line[512];
@@ -78,11 +77,11 @@ static int attach(struct uprobe_kernel *kernel, struct sprof_error *error)
 }
 
 struct measuring {
-    uint64_t shortest[SUBJECTS]; /* of rows, ns */
+    uint64_t shortest[SUBJECTS]; /* series, ns */
     uint32_t tid;
 };
 
-/* In a thread of its own, because some kernels see only a process's first thread. */
+/* Runs in its own thread, because some kernels see only the first. */
 static void *call_all(void *context)
 {
     struct measuring *measuring = context;
@@ -117,7 +116,6 @@ static void note(struct uprobe_control *control, const struct arch_uprobe_subjec
         control->outside[subject->jumps ? UPROBE_TAILS : UPROBE_RETURNS] = whole - inside;
 }
 
-/* Takes the figures of sprof's own calls, and removes them. */
 static int take_figures(struct uprobe_kernel *kernel, const struct measuring *measuring,
                         struct sprof_error *error)
 {

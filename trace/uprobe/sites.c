@@ -1,10 +1,8 @@
-/* Finds the instructions that get uprobes: the beginnings of functions, and every place where they
- * are left, also in their parts elsewhere.
+/* Finds instructions for uprobes: entries, and ends of functions and their split-off parts.
  *
- * A return, and a jump out of the function, is an end. A jump through a register may lead out or
- * into a table of the function: with an address of data in the register it is taken for a table's.
- * An end counts only for the call whose return address is at the stack pointer, so one too many
- * inside a frame does nothing. */
+ * Ends are returns and jumps out. A jump through a register uses a table if the function loads an
+ * address of data. A wrong end does no harm: calls end only if the stack pointer is at their return
+ * address. */
 #include "trace/uprobe/sites.h"
 #include "arch/probe.h"
 
@@ -15,7 +13,7 @@
 
 enum {
     FUNCTION_BYTES_MAX = 4 << 20,
-    CHECKS_BYTES_MAX = 64, /* of code in which Go's functions check their stack */
+    CHECKS_BYTES_MAX = 64, /* in which Go functions check their stack */
 };
 
 bool uprobe_may_stand(const struct plan_function *function)
@@ -44,14 +42,14 @@ struct finding {
     struct uprobe_sites *sites;
     const struct trace_file *file;
     struct image *image;
-    /* Of the present function: */
-    struct sprof_map scanned; /* it and its parts, by index */
-    SPROF_VEC(size_t) parts;  /* still to be scanned */
-    uint64_t entry;           /* its site */
-    uint64_t grows, grown;    /* where its first branches lead, and what follows them */
+    /* for the present function: */
+    struct sprof_map scanned;
+    SPROF_VEC(size_t) parts; /* to be scanned */
+    uint64_t entry;
+    uint64_t grows, grown; /* targets of its first branches; code after them */
     uint32_t number;
     bool begins_anew, failed;
-    struct sprof_map jumpers; /* functions through which longjmp may go, by index */
+    struct sprof_map jumpers; /* functions on the way of longjmp */
 };
 
 static void add(struct finding *finding, uint64_t vaddr, uint64_t cookie)
@@ -66,7 +64,6 @@ static bool is_within(const struct plan_function *function, uint64_t vaddr)
     return vaddr >= function->start && vaddr < function->end;
 }
 
-/* A jump elsewhere: to a part of the function, or out of it. */
 static void go_elsewhere(struct finding *finding, const struct plan_function *function,
                          uint64_t vaddr, uint64_t target, const uint8_t *code,
                          const struct arch_instruction *instruction)
@@ -80,7 +77,7 @@ static void go_elsewhere(struct finding *finding, const struct plan_function *fu
         if (there->why == PLAN_PART && !sprof_map_get(&finding->scanned, index))
             finding->failed |= sprof_vec_push(&finding->parts, index) != 0;
         if (there->why == PLAN_PART || target != there->start)
-            return; /* into a part, or back out of it */
+            return; /* into a part, or back */
     }
     if (instruction->flow == ARCH_FLOW_BRANCH)
         add(finding, vaddr,
@@ -97,7 +94,6 @@ static bool loads_data_address(const struct finding *finding, uint64_t next,
            !plan_find(&finding->file->plan, next + (uint64_t)instruction->displacement);
 }
 
-/* Whether a jump through a slot or a member of an object leads elsewhere. */
 static bool is_tail(const struct arch_instruction *instruction, bool has_table)
 {
     if (!(instruction->bits & ARCH_HAS_MEMORY))
@@ -105,7 +101,6 @@ static bool is_tail(const struct arch_instruction *instruction, bool has_table)
     return instruction->index == -1;
 }
 
-/* The bytes of a function, malloc'd; NULL: they are not in the file. */
 static uint8_t *read_code(const struct finding *finding, const struct plan_function *function,
                           size_t *there)
 {
@@ -158,8 +153,9 @@ static void scan(struct finding *finding, size_t index)
 }
 
 /* == longjmp ==
- * Where it jumps through a register, with the stack pointer that it has taken from the buffer, all
- * calls below that are left. It does so in a function that it calls, which may have no name. */
+ *
+ * A jump through a register, after it has loaded the stack pointer, leaves all calls below. It may
+ * be in a nameless callee. */
 
 enum { JUMPERS_DEPTH = 4 };
 
@@ -202,7 +198,6 @@ static void find_jumps(struct finding *finding, const struct plan_function *func
 
 /* == Functions == */
 
-/* Returns why there can be none, or NULL. */
 static const char *add_entry(struct finding *finding, const struct trace_probe *probe, uint8_t tier)
 {
     uint8_t code[16];
@@ -243,7 +238,7 @@ static void find_function(struct finding *finding, struct trace_session *session
     while (finding->parts.count && !finding->failed)
         scan(finding, finding->parts.items[--finding->parts.count]);
     if (finding->begins_anew && probe->function->from_go && finding->grown) {
-        finding->entry = finding->grown; /* it begins anew when its stack has grown */
+        finding->entry = finding->grown; /* it restarts after its stack has grown */
         finding->begins_anew = false;
     }
     if (tier != PROBE_FULL)
@@ -266,7 +261,7 @@ static int by_offset(const void *left, const void *right)
     return (a->offset > b->offset) - (a->offset < b->offset);
 }
 
-/* Makes one probe of each instruction: a function may be nothing but its end, and share a part. */
+/* A function may consist of its end, and parts may be shared. */
 static void merge_sites(struct uprobe_sites *sites)
 {
     struct uprobe_site *items = sites->list.items;

@@ -1,5 +1,5 @@
-/* A trace by uprobes: holds the command until its probes are in place, and copies the kernel's
- * figures into the memory from which the rest of a session reads, as the agent would. */
+/* Traces with uprobes: holds the command until probes are placed, and copies the kernel's figures
+ * to memory like the agent's. */
 #include "trace/uprobe/uprobes.h"
 #include "trace/probes/probes.h"
 #include "trace/uprobe/own_cost.h"
@@ -20,9 +20,9 @@
 #include <unistd.h>
 
 enum {
-    READ_SHARE = 10, /* figures are read for at most this part of the time */
-    OVER = 1 << 16,  /* with a slab: its thread has ended, and all was copied */
-    BOUND_MOST = 50, /* percent of the CPU time for probes where no function was chosen */
+    READ_SHARE = 10, /* at most 1/READ_SHARE of the time */
+    OVER = 1 << 16,  /* flag: the thread has ended */
+    BOUND_MOST = 50, /* percent, if no function was chosen */
 };
 
 /* == What cannot be done == */
@@ -112,7 +112,6 @@ int trace_uprobes_expect(struct trace_session *session, struct sprof_error *erro
     return uprobe_kernel_stop_at_exec(&session->uprobes->kernel, session->process.pid, error);
 }
 
-/* Waits until it stands still at the n-th stop. False: it has ended. */
 static bool wait_for_stop(struct trace_session *session, uint32_t number)
 {
     const volatile struct uprobe_control *control = session->uprobes->kernel.control;
@@ -139,7 +138,6 @@ struct entry {
     struct sprof_error *error;
 };
 
-/* Puts a probe at the program's entry, where it stops. */
 static int stop_at_entry(void *context, const struct model_mmap *mapping)
 {
     struct entry *entry = context;
@@ -184,7 +182,7 @@ int trace_uprobes_hold(struct trace_session *session, struct sprof_error *error)
 
 /* == Placing == */
 
-/* Makes what would be the agent's memory; the process does not have it. */
+/* Makes memory like the agent's, outside the process. */
 static int make_memory(struct trace_session *session, struct sprof_error *error)
 {
     session->capacity = (uint32_t)session->probes.count;
@@ -209,8 +207,8 @@ static int make_memory(struct trace_session *session, struct sprof_error *error)
     return 0;
 }
 
-/* Return addresses stay as they are. So only Go, which moves calls between threads, is not timed,
- * nor a function that leaves calls in another way than by a return. */
+/* Does not time Go, which moves calls between threads, nor functions that leave calls without a
+ * return. */
 static uint8_t tier_of(const struct trace_probe *probe)
 {
     const struct plan_function *function = probe->function;
@@ -228,7 +226,6 @@ struct placing {
     bool failed;
 };
 
-/* The kernel gives no reason. */
 static void note_refused(void *context, const struct uprobe_site *site)
 {
     struct placing *placing = context;
@@ -260,13 +257,12 @@ static void report_refused(struct trace_session *session, const struct trace_fil
     sprof_str_release(&names);
 }
 
-/* Takes the list of sites over. */
 static int keep_placed(struct trace_session *session, const struct image *image,
                        struct uprobe_sites *sites)
 {
     struct placed placed = {.fd = fcntl(image_fd(image), F_DUPFD_CLOEXEC, 0)};
     if (placed.fd < 0)
-        return 0; /* its probes stay, whatever they cost */
+        return 0; /* its probes always stay */
     placed.sites.items = sites->list.items;
     placed.sites.count = sites->list.count;
     placed.sites.capacity = sites->list.capacity;
@@ -327,7 +323,7 @@ static int place_probes(struct trace_session *session, struct sprof_error *error
     return result;
 }
 
-/* In a static program it is unknown which functions are those of libraries. */
+/* In a static program, library functions are unknown. */
 static void warn_of_all(const struct trace_session *session)
 {
     const struct trace_options *options = &session->options;
@@ -420,7 +416,6 @@ uint64_t trace_uprobes_lost(const struct trace_session *session)
 
 /* == Figures == */
 
-/* The thread's slab, which it gets with its first figures; NULL: none is left. */
 static uint64_t *slab_of(struct trace_session *session, uint32_t tid)
 {
     struct trace_uprobes *uprobes = session->uprobes;
@@ -475,7 +470,7 @@ static bool has_thread(const struct trace_session *session, uint32_t tid)
     return access(path, F_OK) == 0;
 }
 
-/* Notes threads that had ended before figures are read: they make no more. */
+/* Threads that ended before are complete. */
 static int note_ended(struct trace_session *session, struct sprof_map *ended)
 {
     struct trace_uprobes *uprobes = session->uprobes;

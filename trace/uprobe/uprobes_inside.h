@@ -1,11 +1,11 @@
-/* trace, inside: the struct of a trace by uprobes. */
+/* The state of a trace with uprobes. */
 #ifndef SPROF_TRACE_UPROBE_UPROBES_INSIDE_H
 #define SPROF_TRACE_UPROBE_UPROBES_INSIDE_H
 
 #include "trace/uprobe/bound.h"
 #include "trace/uprobe/kernel.h"
 
-/* A file with probes, kept to place them again without some. */
+/* A file whose probes may be placed again. */
 struct placed {
     int fd; /* owned */
     SPROF_VEC(struct uprobe_site) sites;
@@ -13,14 +13,14 @@ struct placed {
 
 struct trace_uprobes {
     struct uprobe_kernel kernel;
-    struct uprobe_figures figures; /* as last read */
-    struct sprof_map slabs;        /* thread id → its slab, with OVER */
-    SPROF_VEC(uint32_t) tids;      /* of live threads */
+    struct uprobe_figures figures;
+    struct sprof_map slabs;   /* thread id → slab, with OVER */
+    SPROF_VEC(uint32_t) tids; /* of live threads */
     uint64_t next_read_ns;
-    uint64_t left_over; /* calls last read of threads without a slab */
+    uint64_t left_over; /* calls without a slab */
     SPROF_VEC(struct placed) placed;
     SPROF_VEC(struct uprobe_load) loads;
-    SPROF_VEC(double) spent_ns; /* by probe, at the last look */
+    SPROF_VEC(double) spent_ns; /* by probe */
     uint64_t next_bound_ns, bound_cpu_ns;
 };
 
