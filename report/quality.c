@@ -404,9 +404,14 @@ static int note_callers(struct report_dataset *dataset, struct quality_parts *no
     return 0;
 }
 
-/* Cost of frames without a name, by module, and the sum of all: callers count as well, for the
- * share of named frames is what the cures raise. */
-static uint64_t unnamed_by_module(const struct report_dataset *dataset, uint64_t *costs)
+/* Cost of code without a name in a module. */
+struct unnamed_cost {
+    uint64_t self;
+    uint64_t frames; /* callers count as well: their names raise the share of named frames */
+};
+
+/* By module. Returns the sum of all frames. */
+static uint64_t unnamed_by_module(const struct report_dataset *dataset, struct unnamed_cost *costs)
 {
     uint64_t all = 0;
     for (size_t i = 0; i < dataset->paths.items.count; i++) {
@@ -417,10 +422,27 @@ static uint64_t unnamed_by_module(const struct report_dataset *dataset, uint64_t
             dataset->modules.items[module - 1].kind == MODEL_KIND_NONE ||
             dataset->modules.items[module - 1].kind == MODEL_KIND_KERNEL)
             continue;
-        costs[module - 1] += cost;
+        costs[module - 1].self += report_dataset_value(dataset, path->costs.exclusive);
+        costs[module - 1].frames += cost;
         all += cost;
     }
     return all;
+}
+
+/* The module whose names help most: where much time is spent in unnamed functions themselves,
+ * else of which most frames are. False: there is no such one. */
+static bool find_unnamed(const struct report_dataset *dataset, const struct unnamed_cost *costs,
+                         uint64_t frames, size_t *module)
+{
+    size_t self = 0, most = 0;
+    for (size_t i = 1; i < dataset->modules.count; i++) {
+        self = costs[i].self > costs[self].self ? i : self;
+        most = costs[i].frames > costs[most].frames ? i : most;
+    }
+    const bool in_self = is_share(costs[self].self, report_dataset_value(dataset, dataset->total),
+                                  MUCH_UNNAMED_PERCENT);
+    *module = in_self ? self : most;
+    return in_self || is_share(costs[most].frames, frames, MUCH_UNNAMED_PERCENT);
 }
 
 /* The interpreter among the modules that the functions at hand are in. */
@@ -445,16 +467,13 @@ static int note_unnamed(struct report_dataset *dataset, struct quality_parts *no
 {
     if (!lacks_names(dataset))
         return 0;
-    uint64_t *costs = calloc(dataset->modules.count + 1, sizeof *costs);
+    struct unnamed_cost *costs = calloc(dataset->modules.count + 1, sizeof *costs);
     int result = costs ? 0 : SPROF_ENOMEM;
-    const uint64_t all = costs ? unnamed_by_module(dataset, costs) : 0;
-    for (int cure = 0; cure < MOST_CURES && !result; cure++) {
-        size_t most = 0;
-        for (size_t i = 1; i < dataset->modules.count; i++)
-            most = costs[i] > costs[most] ? i : most;
-        if (!is_share(costs[most], all, MUCH_UNNAMED_PERCENT))
-            break;
-        costs[most] = 0;
+    const uint64_t frames = costs ? unnamed_by_module(dataset, costs) : 0;
+    size_t most;
+    for (int cure = 0; cure < MOST_CURES && !result && find_unnamed(dataset, costs, frames, &most);
+         cure++) {
+        costs[most] = (struct unnamed_cost){0};
         const struct report_module *module = &dataset->modules.items[most];
         const struct report_unnamed unnamed = {
             .name = module->name,

@@ -55,6 +55,30 @@ static void test_waiting(void)
     CU_ASSERT_TRUE(noted(dataset, "on a CPU for 20 % of the time"));
 }
 
+/* Callers make most of the unnamed frames, but the time is the library's. */
+static void test_unnamed_time_comes_before_frames(void)
+{
+    struct report_dataset dataset = {.run_count = 1, .run_number = 1};
+    struct quality_parts notes = {0};
+    const uint32_t app = add_module(&dataset, "app", MODEL_KIND_APP),
+                   deep = add_module(&dataset, "/nowhere/deep", MODEL_KIND_APP),
+                   library = add_module(&dataset, "/nowhere/libpack.so", MODEL_KIND_APP);
+    uint32_t path = add_path(&dataset, 0, add_function(&dataset, app, "main"), 0);
+    dataset.functions.items[0].named = true;
+    for (int i = 0; i < 8; i++)
+        path = add_path(&dataset, path, add_function(&dataset, deep, "deep+0x10"), 0);
+    add_path(&dataset, path, add_function(&dataset, library, "libpack.so+0x20"), 100);
+    finish_dataset(&dataset);
+    dataset.quality.samples = 100;
+    dataset.quality.frames = 1000;
+    dataset.quality.named_frames = 100;
+    CU_ASSERT_EQUAL(report_quality_notes(&dataset, &notes), 0);
+    CU_ASSERT_EQUAL_FATAL(notes.count, 2);
+    CU_ASSERT_PTR_NOT_NULL(strstr(notes.items[0], "/nowhere/libpack.so has no symbols"));
+    CU_ASSERT_PTR_NOT_NULL(strstr(notes.items[1], "/nowhere/deep has no symbols"));
+    report_dataset_release(&dataset);
+}
+
 /* Where an interpreter's own functions are most, and nothing names those that it runs. */
 static void test_interpreters(void)
 {
@@ -269,6 +293,7 @@ void sprof_suite_report_quality(void);
 void sprof_suite_report_quality(void)
 {
     CU_pSuite suite = CU_add_suite("report/quality", NULL, NULL);
+    CU_add_test(suite, "unnamed time comes before frames", test_unnamed_time_comes_before_frames);
     CU_add_test(suite, "interpreters", test_interpreters);
     CU_add_test(suite, "brief notes", test_brief_notes);
     CU_add_test(suite, "own cost", test_own_cost);
