@@ -157,6 +157,7 @@ static enum agent_file check_elf(int fd)
     return names_sanitizer(fd, headers, count, dynamic) ? AGENT_FILE_SANITIZER : AGENT_FILE_GOOD;
 }
 
+/* Changes `line`. NULL: none. */
 static const char *interpreter_of(char *line, size_t size)
 {
     line[size] = '\0';

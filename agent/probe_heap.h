@@ -26,9 +26,9 @@ enum {
     PROBE_HEAP_FUNCTIONS = 262144, /* PROBE_THUNKS */
     PROBE_HEAP_THREADS = 4096,     /* PROBE_SLABS */
     PROBE_HEAP_ALLOCATORS = 8,
-    PROBE_HEAP_OPERATION = 15,
-    PROBE_HEAP_SHIFT = 4,  /* the allocator's bits */
-    PROBE_HEAP_CALLS = 64, /* open calls; more are unchecked */
+    PROBE_HEAP_OPERATION = 15, /* bits in `operations` */
+    PROBE_HEAP_SHIFT = 4,      /* the allocator's number is above */
+    PROBE_HEAP_CALLS = 64,     /* open calls; more are unchecked */
     PROBE_HEAP_WATCHED = 1 << 16,
     PROBE_HEAP_STRIPES = 4,
 };
@@ -49,9 +49,9 @@ struct probe_heap_met {
 /* A block of glibc's that a checked call has allocated and that is not freed yet. Each block has
  * one place. A block whose place another one takes is not watched any more. */
 struct probe_heap_block {
-    _Atomic uint64_t key;    /* address and process; 0: none */
-    _Atomic uint64_t header; /* part of the key, and of the word before the block */
-    _Atomic uint32_t function, reserved;
+    _Atomic uint64_t key;                /* address and process; 0: none */
+    _Atomic uint64_t header;             /* part of the key, and of the word before the block */
+    _Atomic uint32_t function, reserved; /* function: the checked one */
 };
 
 struct probe_heap_call {
@@ -62,8 +62,8 @@ struct probe_heap_call {
 
 /* Written by the agent. */
 struct probe_heap_thread {
-    uint32_t serial, open;
-    uint64_t bytes;
+    uint32_t serial, open; /* of the thread; number of calls */
+    uint64_t bytes;        /* allocated minus freed while calls were open */
     uint32_t allocations, frees;
     /* The current allocator call: first argument, that block's previous bytes, requested bytes. */
     uint64_t argument, old_bytes, requested;
@@ -74,9 +74,9 @@ struct probe_heap_thread {
 
 struct probe_heap {
     /* Written by the tracer: */
-    uint64_t usable[PROBE_HEAP_ALLOCATORS]; /* function; 0: read glibc's headers */
+    uint64_t usable[PROBE_HEAP_ALLOCATORS]; /* malloc_usable_size's address; 0: glibc's headers */
     _Atomic uint32_t epoch;                 /* changes with allocators' probes; 0: no probes */
-    uint32_t are_checked;
+    uint32_t are_checked;                   /* any limits below */
     uint8_t operations[PROBE_HEAP_FUNCTIONS];
     _Atomic uint64_t limits[PROBE_HEAP_FUNCTIONS]; /* bytes a call may keep, + 1; 0: unchecked */
     /* Written by the agent: */

@@ -33,7 +33,7 @@ enum {
     PROBE_ARGUMENTS = 6, /* rdi, rsi, rdx, rcx, r8, r9 */
     PROBE_LOG_BEGIN = 1,
     PROBE_LOG_END = 2,
-    PROBE_LOG_ONLY = 3, /* no visible end */
+    PROBE_LOG_ONLY = 3, /* a beginning without a visible end */
     PROBE_LOG_DEPTH_MAX = (1 << 21) - 1,
     PROBE_LOG_NOBODY = (1 << 18) - 1, /* no function */
     PROBE_RING_HEADER = 128,
@@ -42,7 +42,7 @@ enum {
 
 enum probe_exit {
     PROBE_EXIT_RETURN,
-    PROBE_EXIT_TAIL, /* with its callee */
+    PROBE_EXIT_TAIL, /* with the function that it jumped to */
     PROBE_EXIT_EXCEPTION,
     PROBE_EXIT_LONGJMP,
     PROBE_EXIT_LEFT,       /* its stack was reused */
@@ -50,7 +50,7 @@ enum probe_exit {
     PROBE_EXIT_TAIL_CUT,   /* too many would be open: agent/probe/end.c */
 };
 
-/* Bits: 18 function, 21 depth, 3 exit, 2 kind, 20 position. */
+/* From bit 0: 18 bits function, 21 depth, 3 exit, 2 kind, 20 position. */
 static inline uint64_t probe_log_header(uint64_t place, uint32_t kind, uint32_t exit,
                                         uint32_t depth, uint32_t function)
 {

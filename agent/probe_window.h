@@ -23,8 +23,8 @@ enum {
 };
 
 /* After a tail call the callee has the slot's record, and the caller's moves to one of its slab's
- * PROBE_JUMPERS positions, where no stack's slots lead. It is the callee's parent and begins with
- * PROBE_JUMPER_… */
+ * PROBE_JUMPERS positions, where no stack's slots lead. It is the callee's parent, and its
+ * beginning (PROBE_RECORD_BEGAN) is PROBE_JUMPER_IN_CHAIN or PROBE_JUMPER_APART. */
 #define PROBE_JUMPERS_AT (PROBE_RECORDS + (1ULL << 42))
 #define PROBE_JUMPERS_BYTES (4096ULL * PROBE_JUMPERS * PROBE_RECORD_BYTES)
 enum {
@@ -38,10 +38,10 @@ enum {
  * than PROBE_TABLE_LOOKS away. */
 struct probe_table {
     unsigned long long address; /* 0: thread-local */
-    unsigned int mask;
+    unsigned int mask;          /* slots - 1 */
     unsigned int slot_bytes;
     unsigned int owner; /* offset in a slot */
-    unsigned int tid;   /* offset from the thread pointer */
+    unsigned int tid;   /* offset from the thread pointer, 32 bits */
 };
 
 struct probe_table_owner {
@@ -58,12 +58,13 @@ static inline unsigned int probe_table_place(unsigned long long pointer, unsigne
     return ((unsigned int)(pointer * PROBE_TABLE_FACTOR >> 32) + look) & mask;
 }
 
-/* No record uses it. A guard page follows. */
+/* The window's beginning, which no record uses. A guard page follows. */
 #define PROBE_WINDOW_BYTES (2 * 4096ULL)
 #define PROBE_WINDOW_MAGIC 0x776f646e69775053ULL
 struct probe_window {
     unsigned long long magic;
-    unsigned long long innermost; /* offset, from thread pointer or slot, of a record's address */
+    /* Offset from the thread pointer or slot: the address of the innermost open call's record. */
+    unsigned long long innermost;
     unsigned long long code, code_end; /* of the agent */
     struct probe_table table;
 };

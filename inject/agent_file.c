@@ -63,7 +63,8 @@ bool inject_has_mapping(pid_t pid, const char *part)
     return has;
 }
 
-/* Boehm's reads the data of all libraries, in a thread that may be the borrowed one. */
+/* True: Boehm's collector is there. It reads the data of all libraries that were loaded when it
+ * started, and the borrowed thread may be one of its own, which it does not stop. */
 bool inject_has_collector(pid_t pid)
 {
     return inject_has_mapping(pid, "/libgc.so.");

@@ -16,9 +16,9 @@
 #include <unistd.h>
 
 enum {
-    LOAD_NOW = 2, /* RTLD_NOW */
-    THREADS_MS = 5000,
-    BETWEEN_MS = 250,
+    LOAD_NOW = 2,      /* RTLD_NOW */
+    THREADS_MS = 5000, /* for all threads to stop */
+    BETWEEN_MS = 250,  /* between two tries */
 };
 
 int inject_take_thread(struct inject_attachment *attachment, pid_t pid, bool any_place,
@@ -73,7 +73,7 @@ static int load_raw(struct inject_process *process, struct sprof_error *error)
                                (int)process->pid);
     result = inject_raw_register(attachment->entrance.raw, &attachment->borrowed,
                                  &attachment->mapped, attachment->asked, error);
-    if (result) /* the unwinder may have its tables */
+    if (result) /* it stays: the unwinder may have its tables */
         attachment->mapped = (struct inject_raw_agent){0};
     return result;
 }
@@ -193,7 +193,8 @@ static void do_nothing(void *unused)
     (void)unused;
 }
 
-/* Probes need a stop, which a waiting thread may hinder for long. */
+/* Nothing is changed yet. Probes are placed in a stop of all threads, which one that waits in the
+ * kernel may delay for long. */
 static int wait_for_threads(pid_t pid, struct sprof_error *error)
 {
     const struct timespec pause = {.tv_nsec = BETWEEN_MS * 1000000};
@@ -255,7 +256,7 @@ int inject_make_memory(struct inject_process *process, struct sprof_error *error
 {
     const struct probe_request make = {.kind = PROBE_MAKE_MEMORY};
     const int64_t there = inject_request(process, &make, error);
-    if (there == -EIO && error->code)
+    if (there == -EIO && error->code) /* the agent was not reached */
         return error->code;
     if (there < 0 || there > INT_MAX)
         return sprof_error_set(error, SPROF_ELIMIT, (int)-there,

@@ -17,8 +17,8 @@ bool inject_is_closed(const char *library, char closed[TARGET_PATH_MAX]);
 /* Why the agent cannot be loaded, such as "is in another pid namespace", or NULL. */
 const char *inject_obstacle(pid_t pid);
 
-/* Runs `act` in a thread of inject_apart, then releases the borrowed thread. Returns act's result.
- */
+/* Runs `act`, which borrows a thread, in a thread of inject_apart; then releases the borrowed one.
+ * Returns act's result. */
 typedef int inject_act(struct inject_process *process, void *context, struct sprof_error *error);
 int inject_borrow_and_act(struct inject_process *process, inject_act *act, void *context,
                           struct sprof_error *error);
@@ -26,24 +26,25 @@ int inject_borrow_and_act(struct inject_process *process, inject_act *act, void 
 /* Loads the agent and gets its hello. */
 int inject_enter(struct inject_process *process, struct sprof_error *error);
 
-/* Returns the agent's answer. */
+/* Sends a request by the borrowed thread. Returns the agent's answer, or -EIO with the error set if
+ * the agent was not reached. */
 int64_t inject_request(struct inject_process *process, const struct probe_request *request,
                        struct sprof_error *error);
 
-/* SPROF_EUNSUPPORTED: before Linux 5.6; SPROF_EPERMISSION: the process's descriptor is not of new
- * memory. */
+/* Makes shared memory in the process, and copies its descriptor. SPROF_EUNSUPPORTED: before Linux
+ * 5.6; SPROF_EPERMISSION: the process's descriptor is not of new memory. */
 int inject_make_memory(struct inject_process *process, struct sprof_error *error);
 
 /* True: sealed to `bytes`, so access raises no SIGBUS. */
 bool inject_memory_is_sealed(int fd, uint64_t bytes);
 
-/* SPROF_EPERMISSION: the process could change the memory. */
+/* Reports that the process could change the memory: SPROF_EPERMISSION. */
 int inject_refuse_memory(const struct inject_process *process, struct sprof_error *error);
 
-/* Borrows a thread that may map, but not load. */
+/* Borrows a thread wherever it is, for mapping but not for loading. */
 int inject_borrow(struct inject_process *process, struct sprof_error *error);
 
-/* Lets thunks measure, and measures their cost. */
+/* Lets thunks measure, and measures their cost. Call it before probes are placed. */
 int inject_begin(struct inject_process *process, struct sprof_error *error);
 
 /* New descriptor of /proc/PID/mem, void after an execve. -1 with errno. */

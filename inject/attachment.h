@@ -19,7 +19,7 @@ struct inject_attachment {
 /* Free with inject_attachment_free, even after an error. */
 int inject_attach(struct inject_process *process, struct sprof_error *error);
 
-/* `any_place`: it may map, but not load. */
+/* `any_place`: accepts a thread wherever it is, for mapping but not for loading. */
 int inject_take_thread(struct inject_attachment *attachment, pid_t pid, bool any_place,
                        struct sprof_error *error);
 

@@ -15,11 +15,11 @@
 #include <unistd.h>
 
 enum {
-    STACK_ROOM = 96 << 10,
+    STACK_ROOM = 96 << 10, /* for the loader, frames and signals */
     SYSCALL_STOP = SIGTRAP | 0x80,
     CHANGES_USER = 33, /* glibc's signal for setuid(2) */
-    CALL_MS = 10000,   /* the loader may be locked */
-    ABANDON_MS = 500,
+    CALL_MS = 10000,   /* another thread may hold the loader's lock */
+    ABANDON_MS = 500,  /* to stop a thread whose call did not return */
     PATIENCE_MS = 5000,
     BETWEEN_MS = 2,
     REASON_BYTES = 80,
@@ -110,7 +110,7 @@ static bool has_room(const struct inject_borrowed *borrowed)
     return has;
 }
 
-/* 0: it waits in a call that can be repeated; 2: it runs. */
+/* 0: it waits in a call that can be repeated; 1: in another one; 2: it runs. */
 static int rank_of(pid_t pid, pid_t tid)
 {
     static const long best[] = {SYS_read,     SYS_accept,     SYS_accept4,     SYS_select,
@@ -260,7 +260,7 @@ static void restore(struct inject_borrowed *borrowed)
     arch_remote_write(borrowed->thread.tid, &registers);
 }
 
-/* The thread returns by itself. */
+/* The thread returns by itself. If it does not stop now, the kernel releases it: inject_apart. */
 static void abandon(struct inject_borrowed *borrowed)
 {
     int status;
@@ -331,7 +331,7 @@ static int run(struct inject_borrowed *borrowed, const struct arch_remote *entry
             number = status;
             continue;
         }
-        /* a fault, as other signals are blocked */
+        /* a fault, as other signals are blocked: the program must not get it */
         return sprof_error_set(error, SPROF_ESTATE, 0, "process %d: a call in it failed by %s",
                                (int)borrowed->pid, strsignal(status));
     }
@@ -403,7 +403,8 @@ int inject_borrowed_system_call(struct inject_borrowed *borrowed, long number,
     return failed;
 }
 
-/* Lets the kernel decide on an interrupted call. Returns the next signal, or -1. */
+/* Lets the kernel decide on an interrupted call, and runs no instruction. Returns the next signal,
+ * 0, or -1: the thread does not stop. */
 static int go_behind_call(struct inject_borrowed *borrowed)
 {
     const pid_t tid = borrowed->thread.tid;
@@ -439,6 +440,7 @@ void inject_borrowed_release(struct inject_borrowed *borrowed)
         return;
     ptrace(PTRACE_SETSIGMASK, borrowed->thread.tid, (void *)8, &borrowed->signal_mask);
     restore(borrowed);
+    /* no thread returns by this frame any more: inject_recovery_wait */
     write_at(borrowed, borrowed->frame, &nothing, sizeof nothing);
     if (borrowed->thread.changed)
         number = resume_call(borrowed);

@@ -12,13 +12,13 @@ struct inject_borrowed {
     uint64_t load, unload;          /* dlopen, dlclose; or 0 */
     const struct inject_ways *ways; /* not owned */
     struct inject_stopped thread;
-    struct arch_remote own; /* registers when it stopped */
+    struct arch_remote own; /* registers when it stopped, maybe within a call */
     bool is_entering;       /* stopped before a system call, not behind it */
     uint64_t signal_mask;
     struct arch_vectors vectors;
-    uint64_t room;      /* address of arguments */
+    uint64_t room;      /* address for arguments, on its stack */
     uint64_t frame;     /* address of rt_sigreturn's frame */
-    uint64_t return_at; /* address below it */
+    uint64_t return_at; /* below it: address of a called function's return address */
     int64_t result;     /* of the last system call */
 };
 

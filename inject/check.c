@@ -72,7 +72,7 @@ static void wait_for_libraries(pid_t pid)
     }
 }
 
-/* The lock keeps a keeper from doing the same. */
+/* The caller holds the lock, which keeps a keeper from doing the same. */
 static int clean_up_before(pid_t pid, const struct sprof_log *log, struct sprof_error *error)
 {
     struct probe_owner owner;
@@ -82,7 +82,7 @@ static int clean_up_before(pid_t pid, const struct sprof_log *log, struct sprof_
     if (result)
         return result;
     if (!inject_owner_read(pid, &owner, NULL)) {
-        struct sprof_error ignored = {0}; /* used again, and stays */
+        struct sprof_error ignored = {0}; /* after a failure the agent is used again, and stays */
         if (!inject_has_collector(pid))
             inject_clean_up_locked(pid, log, &ignored);
         return 0;

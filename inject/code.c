@@ -17,14 +17,14 @@ enum module_kind {
     MODULE_OTHER,
     MODULE_LIBC,
     MODULE_LOADER,
-    MODULE_UNWINDER,  /* locks the loader */
-    MODULE_ALLOCATOR, /* its locks are unknown */
-    MODULE_PROGRAM_ALLOCATOR,
+    MODULE_UNWINDER,          /* takes the loader's lock */
+    MODULE_ALLOCATOR,         /* a library with its own malloc, whose locks are unknown */
+    MODULE_PROGRAM_ALLOCATOR, /* a program with one */
 };
 
 enum {
-    LEAF_BYTES = 4 << 10,
-    NAMES = 100,
+    LEAF_BYTES = 4 << 10, /* largest function that is read */
+    NAMES = 100,          /* in a list below, at most */
 };
 
 enum named {
@@ -102,7 +102,7 @@ static const char *const waits[] = {"read",
                                     "pthread_sigmask",
                                     NULL};
 
-/* They do little but call the kernel. */
+/* They do little but call the kernel, without such a lock. */
 static const char *const brief[] = {
     "open",     "open64",   "openat",    "openat64",        "creat",
     "close",    "pread",    "pread64",   "preadv",          "pwrite",
@@ -315,7 +315,8 @@ static size_t count_startup(struct inject_code *code, const struct unwind_stack 
     return of_libc ? count : 0;
 }
 
-/* A libc function that calls nothing holds no lock, unless it switches stacks. */
+/* True: a libc function calls no other, so it holds no lock and waits for none, and it does not
+ * switch stacks. */
 static bool is_leaf(struct inject_code *code, uint64_t address)
 {
     const struct inject_stacks_module *module = inject_stacks_module(code->stacks, address);
@@ -383,7 +384,8 @@ static const char *unfit_between(struct inject_code *code, const struct unwind_s
                : "works in libc";
 }
 
-/* Reads the kernel's frame. *at: where the search starts, then the frame's end. */
+/* True: the signal came on the stack that it interrupted, by the kernel's frame. *at: where the
+ * search starts, then behind the return address. */
 static bool is_same_stack(const struct unwind_memory *memory, const struct unwind_frame *trampoline,
                           size_t *at)
 {

@@ -18,11 +18,11 @@
 enum {
     BETWEEN_MS = 5,
     BETWEEN_MAX_MS = 50,
-    LATE_MS = 250, /* after a failed stop */
-    UNMAP_MS = 2000,
+    LATE_MS = 250,          /* after a failed stop */
+    UNMAP_MS = 2000,        /* for the borrowed thread to finish */
     ERRAND_ROOM = 16 << 10, /* on a borrowed thread's stack */
-    SIGNAL_ROOM = 10 << 10,
-    PAGE_CALLS = 256, /* most libraries need one */
+    SIGNAL_ROOM = 10 << 10, /* of that, for signals below its calls */
+    PAGE_CALLS = 256,       /* most libraries need one */
 };
 
 /* Limits for all threads to leave the thunks: of time, or LOOKS slow stops. */
@@ -75,6 +75,7 @@ static bool exists(uint64_t entry)
     return entry >> 62 != 0;
 }
 
+/* `count`: at most PAGES / PAGES_OF_RECORDS. */
 static bool give_back_records(const struct inject_leaving *leaving, uint64_t slots, size_t count)
 {
     uint64_t entries[PAGES];
@@ -89,6 +90,7 @@ static bool give_back_records(const struct inject_leaving *leaving, uint64_t slo
     return got == count * PAGES_OF_RECORDS;
 }
 
+/* Where a page of slots is missing, there is nothing to restore. */
 static bool give_back_span(const struct inject_leaving *leaving, const struct inject_span *span)
 {
     enum { PIECE = PAGES / PAGES_OF_RECORDS };
@@ -384,7 +386,7 @@ static bool give_memory_back(struct inject_leaving *leaving)
     leaving->is_filtered = inject_is_filtered(leaving->process->pid);
     if (leaving->is_filtered)
         return true;
-    /* no thread in the agent can still map memory */
+    /* no thread is in the agent to map more, so the list is complete */
     leaving->errand.count = leaving->sharing_words;
     add_unmapping(leaving);
     if (!has_any_room(leaving)) { /* pages stay private */
@@ -433,7 +435,7 @@ int inject_leave(struct inject_leaving *leaving)
 {
     struct inject_process *process = leaving->process;
     inject_changes_sort(&leaving->changes);
-    /* the agent may not have noted them */
+    /* `shared` may not note such processes, or is not mapped here */
     leaving->stop.has_sharers = !process->shared || inject_has_sharer(process->pid);
     if (process->shared)
         leaving->stop.notes_sharers = &process->shared->has_sharers;

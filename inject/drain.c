@@ -7,7 +7,7 @@
 enum {
     SCAN_WORDS = 4096,
     SCAN_BYTES = 16 << 20,
-    STACKS = 4,
+    STACKS = 4,       /* of handlers within handlers */
     OVERLAP = 3,      /* words checked together, less one */
     USER_CODE = 0x33, /* of 64-bit code */
 };
@@ -161,7 +161,8 @@ static bool leads_to_unwinder(struct inject_leaving *leaving, const struct injec
     return inject_leaving_is_unwinder(leaving, words, count);
 }
 
-/* A program with a thread table has no separate file with an unwinder. */
+/* A mapped agent, which has a thread table, may be in a static program. Its unwinder is in no
+ * separate file, so any thread may unwind. */
 static bool may_unwind(struct inject_leaving *leaving, const struct inject_stopped *thread)
 {
     const uint64_t ip = arch_remote_pc(&thread->registers);

@@ -25,9 +25,9 @@
 enum {
     PAGE = 4096,
     HEADERS_MAX = 64,
-    START_STEPS = 40,
-    START_BYTES = 1024,
-    COMMAND_FD = 1016, /* above the command's own */
+    START_STEPS = 40,   /* instructions followed */
+    START_BYTES = 1024, /* searched for main's address */
+    COMMAND_FD = 1016,  /* above the command's own */
     FIRST_PAUSE_US = 100,
     LAST_PAUSE_US = 5000,
 };
@@ -78,7 +78,7 @@ int inject_hold_seize(struct inject_hold *hold, pid_t pid, struct sprof_error *e
                : 0;
 }
 
-/* True: it is executed. */
+/* Passes on signals that stop it before. True: the command is executed. */
 static bool has_executed(struct inject_hold *hold, long limit_ms, bool *is_gone)
 {
     int status = 0;
@@ -103,8 +103,8 @@ void inject_hold_pass_signals(void *context)
 /* == Where main is == */
 
 struct program {
-    pid_t pid;
-    int fd;
+    pid_t pid; /* 0: only the file */
+    int fd;    /* or -1 */
     uint64_t bias, entry;
     Elf64_Phdr text; /* with the entry point */
     uint64_t main;   /* 0: no symbol */

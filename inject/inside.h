@@ -62,7 +62,8 @@ bool inject_is_agent_left(pid_t pid);
 
 bool inject_agent_stays(const struct inject_process *process);
 
-/* No thread may be in it. False: it stays, as after an execve. */
+/* No thread may be in it. False: it stays. After an execve nothing is called, as other code may be
+ * there. */
 bool inject_unload_agent(const struct inject_process *process,
                          const struct inject_agent_location *location, struct sprof_error *error);
 

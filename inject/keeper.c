@@ -19,14 +19,14 @@
 #include <unistd.h>
 
 enum {
-    TRIES = 20,
+    TRIES = 20, /* to take probes out */
     BETWEEN_MS = 500,
-    RENEW_MS = 500,
+    RENEW_MS = 500, /* between two renewals of leases */
 };
 
 enum message_kind {
-    MESSAGE_WATCH,
-    MESSAGE_SHARE,
+    MESSAGE_WATCH, /* with the lock's descriptor */
+    MESSAGE_SHARE, /* with the shared memory's */
     MESSAGE_FORGET,
     MESSAGE_FILE,
 };
@@ -42,8 +42,8 @@ struct watched {
     pid_t pid;
     uint64_t start; /* as pids are reused */
     bool is_running;
-    int lock_fd, memory_fd;
-    struct probe_shared *shared; /* first page */
+    int lock_fd, memory_fd;      /* or -1 */
+    struct probe_shared *shared; /* first page, or NULL */
 };
 
 struct watch {
@@ -96,7 +96,7 @@ static void share(struct watched *process, int fd)
     process->shared = mapped == MAP_FAILED ? NULL : mapped;
 }
 
-/* Owns `fd`. */
+/* Takes over `fd`. */
 static void take_note(struct watch *watch, const struct message *message, int fd)
 {
     struct watched *process = find(watch, message->pid);

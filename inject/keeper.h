@@ -10,8 +10,8 @@
 enum { INJECT_KEEPER_FILE_MAX = 96 };
 
 struct inject_keeper {
-    pid_t pid;
-    int fd;
+    pid_t pid; /* 0: none */
+    int fd;    /* end of a socket pair */
 };
 
 /* Forks the keeper. Call it before there are threads or files to inherit. A failure is only logged.

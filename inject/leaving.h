@@ -26,11 +26,11 @@ struct inject_text_pages {
     struct sprof_file_id file;
 };
 
-/* An unwinder's copy of a return address into a thunk. */
+/* A copy, at `address` on a stack, of a return address into a thunk. */
 struct inject_stack_copy {
     pid_t tid;
     uint64_t address;
-    uint64_t since_ns;
+    uint64_t since_ns; /* when it was first seen */
     bool is_there;
 };
 
@@ -42,7 +42,7 @@ struct inject_known_file {
 /* Input of arch/x86_64/probe/errand.S: calls, then registers. */
 struct inject_errand {
     uint64_t words[INJECT_BORROWED_CALLS * INJECT_CALL_WORDS + INJECT_END_WORDS];
-    size_t count;
+    size_t count; /* words in use */
 };
 
 struct inject_leaving {
@@ -62,8 +62,8 @@ struct inject_leaving {
     SPROF_VEC(struct inject_known_file) known_files;
     bool shares_all;    /* a killed tracer may have restored code: compare all */
     bool copies_failed; /* out of memory */
-    bool others_go_on;  /* other processes use the shared memory, too */
-    bool is_filtered;
+    bool others_go_on;  /* other processes use the shared memory, too: it is not written */
+    bool is_filtered;   /* no thread may unmap: inject_is_filtered */
     struct inject_agent_location agent;
     struct inject_span stack; /* the main thread's */
     struct inject_errand errand;
@@ -128,8 +128,8 @@ struct inject_tracer {
 /* Cleans up after a killed tracer. The caller holds the lock. Errors as of inject_clean_up. */
 int inject_clean_up_locked(pid_t pid, const struct sprof_log *log, struct sprof_error *error);
 
-/* The same after any tracer; `is_running`: even an agent that was being loaded. False: something is
- * left. */
+/* The same after the ended `tracer`; `is_running`: even an agent that was being loaded. False:
+ * something is left. */
 bool inject_clean_up_after(const struct inject_tracer *tracer, pid_t pid, bool is_running,
                            struct sprof_error *error);
 

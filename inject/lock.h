@@ -14,7 +14,7 @@ int inject_lock_alone(pid_t pid, int *fd, struct sprof_error *error);
 /* Waits only for a killed holder. False: not locked. */
 bool inject_lock_soon(pid_t pid, int *fd);
 
-/* True: the process has executed something since. */
+/* True: the process lives, and has executed something since. */
 bool inject_lock_is_stale(pid_t pid, int fd);
 
 /* The same, but waits for an exec in progress. */
@@ -23,11 +23,11 @@ bool inject_lock_has_become_stale(pid_t pid, int fd);
 /* Waits half a second at most while the first thread seems to have ended, as during an exec. */
 void inject_wait_for_leader(pid_t pid);
 
+/* These report SPROF_ENOTFOUND and SPROF_ESTATE. */
 int inject_refuse_ended(pid_t pid, struct sprof_error *error);
-
 int inject_refuse_executed(pid_t pid, struct sprof_error *error);
 
-/* SPROF_ESTATE: the process is being traced. */
+/* SPROF_ESTATE: the process is being traced, and the trace is not about to end. */
 int inject_owner_check_alone(pid_t pid, struct sprof_error *error);
 
 /* Notes tracer and mappings in the shared memory. Call it before mapping. */

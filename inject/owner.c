@@ -16,13 +16,13 @@
 #include <unistd.h>
 
 enum {
-    LOCK_MS = 10000,
-    BEGIN_MS = 1000, /* until its holder is named */
-    SOON_MS = 500,   /* for a killed holder */
-    LOOK_MS = 50,    /* between two checks */
-    TRY_MS = 5,
+    LOCK_MS = 10000,  /* for the holder to release it */
+    BEGIN_MS = 1000,  /* then a holder is named that has noted nothing */
+    SOON_MS = 500,    /* for a killed holder */
+    LOOK_MS = 50,     /* between two checks for a tracer */
+    TRY_MS = 5,       /* between two tries to lock */
     EXECUTE_MS = 500, /* for an exec */
-    KILL_MS = 50,
+    KILL_MS = 50,     /* for the other threads to be killed then */
 };
 
 /* After a trace only the version is left. */
@@ -241,7 +241,7 @@ int inject_refuse_executed(pid_t pid, struct sprof_error *error)
 
 /* == Notes == */
 
-/* The note is older than the mapping. */
+/* The tracer writes the note before the process maps the memory. */
 static bool is_of_this_version(pid_t pid, uint64_t at)
 {
     uint32_t words[2] = {0}; /* of struct probe_hello */

@@ -22,11 +22,11 @@ struct inject_process {
     struct inject_attachment *attachment; /* if a thread was borrowed, or NULL */
     struct probe_hello hello;
     int memory_fd;               /* of the shared memory, or -1 */
-    int memory_there;            /* the same in the process, until it is mapped */
+    int memory_there;            /* its descriptor in the process, until it is mapped */
     struct probe_shared *shared; /* or NULL */
     uint64_t shared_bytes;
-    uint64_t shared_at; /* address in the process, or 0 */
-    uint64_t stopped_ns;
+    uint64_t shared_at;  /* address in the process, or 0 */
+    uint64_t stopped_ns; /* longest stop */
 };
 
 #define INJECT_PROCESS_NONE                                                                        \
@@ -34,6 +34,7 @@ struct inject_process {
 
 void inject_process_release(struct inject_process *process);
 
+/* Closes *fd unless it is -1, and sets it to -1. */
 void inject_close(int *fd);
 
 /* From `start` to before `end`. */

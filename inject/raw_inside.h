@@ -12,7 +12,7 @@ struct inject_raw_range {
 struct inject_raw {
     pid_t pid;
     struct inject_ways ways;
-    uint64_t unwinder;
+    uint64_t unwinder;  /* address of the last _Unwind_RaiseException found */
     unsigned unwinders; /* files that define _Unwind_RaiseException */
     bool has_hidden_unwinder;
     uint64_t register_tables, forget_tables; /* libgcc's; 0: no unwinder */

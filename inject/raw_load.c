@@ -30,8 +30,8 @@ struct raw_file {
     int fd;
     Elf64_Phdr parts[HEADERS_MAX];
     size_t part_count;
-    uint64_t bytes; /* whole pages, without the note */
-    uint64_t tables, dynamic;
+    uint64_t bytes;           /* whole pages, without the note */
+    uint64_t tables, dynamic; /* vaddr of .eh_frame and PT_DYNAMIC */
     uint64_t dynamic_bytes;
 };
 
@@ -164,7 +164,7 @@ static int64_t map_part(struct mapping *mapping, const Elf64_Phdr *part, int fd)
                : result;
 }
 
-/* One reservation keeps other mappings out; its file shows it after a kill. */
+/* One reservation, of the agent's file to be found after a kill, keeps other mappings out. */
 static int64_t map_parts(struct mapping *mapping, const char *library)
 {
     const struct raw_file *file = mapping->file;
@@ -281,7 +281,7 @@ static bool relocate(const struct mapping *mapping)
 
 /* == The unwinder == */
 
-/* The agent notes this, even if sprof dies. */
+/* The agent itself writes the note, which so stays right if sprof dies. */
 static int ask_about_tables(struct inject_borrowed *borrowed, uint64_t asked_at,
                             const struct probe_request *request, struct sprof_error *error)
 {

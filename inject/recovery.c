@@ -62,7 +62,7 @@ static int find_noted(struct inject_leaving *leaving, uint64_t shared_at)
                                      (int)leaving->process->pid, strerror(errno));
 }
 
-/* *end: of the tracer's mapping. */
+/* True: the tracer's mapping holds `start`; *end: its end. Other memory is the program's own. */
 static bool is_mapped(pid_t pid, uint64_t start, const char *rights, const char *name,
                       uint64_t *end)
 {
@@ -96,6 +96,7 @@ static int note_mapped(struct inject_leaving *leaving, const struct probe_owner 
         const struct inject_span island = {owner->islands[i].address,
                                            owner->islands[i].address + owner->islands[i].bytes};
         const struct inject_coming coming = {island, false};
+        /* adjacent islands are one mapping */
         const bool is_there = is_mapped(process->pid, island.start, "r-xp", "", &end) &&
                               owner->islands[i].bytes <= end - island.start;
         if (is_there ? sprof_vec_push(&leaving->islands, island)

@@ -19,10 +19,10 @@
 #include <unistd.h>
 
 enum {
-    WAIT_MS = 500,
-    BRIEF_MS = 50,
-    LATE_MS = 1, /* after another thread failed */
-    END_MS = 20,
+    WAIT_MS = 500, /* for one thread to stop */
+    BRIEF_MS = 50, /* the same, if it waits in the kernel */
+    LATE_MS = 1,   /* after another thread failed */
+    END_MS = 20,   /* for all late threads at the end */
     APART_BYTES = 1 << 20,
     LOOK_TRIES = 10,   /* between two checks of the first thread */
     RESTART_SYS = 512, /* ERESTARTSYS and its relatives */
@@ -132,7 +132,7 @@ static bool faults_again(const struct inject_stopped *thread, const siginfo_t *i
     }
 }
 
-/* Resumes the thread up to its signal. */
+/* Resumes the thread up to its signal, before any instruction. */
 static bool take_up(struct inject_stopped *thread, pid_t pid)
 {
     thread->is_stopped =
@@ -220,14 +220,14 @@ static bool is_known(const struct inject_stop *stop, pid_t tid)
     return false;
 }
 
-/* 1: asked; 0: the thread has ended. */
+/* 1: asked; 0: the thread has ended; or a negative code. */
 static int ask_to_stop(struct inject_stop *stop, pid_t pid, pid_t tid, struct sprof_error *error)
 {
     const struct inject_stopped thread = {.pid = pid, .tid = tid};
     if (sprof_vec_reserve(&stop->threads, stop->threads.count + 1))
         return sprof_error_memory(error);
     const int errnum = ptrace(PTRACE_SEIZE, tid, NULL, NULL) ? errno : 0;
-    /* a traced zombie accepts PTRACE_INTERRUPT */
+    /* a zombie that sprof traces would accept PTRACE_INTERRUPT, and never stop */
     if (errnum && (errnum == ESRCH || !is_alive(pid, tid)))
         return 0;
     /* it may still be seized from before */

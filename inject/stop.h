@@ -22,17 +22,19 @@ struct inject_stopped {
 struct inject_stop {
     pid_t pid;
     bool has_lost_first; /* it has ended, or seems so during an exec */
-    /* Also stop processes with the same memory. */
+    /* Also stop processes with the same memory: set by the caller, or below by the program before
+     * the first of them begins. */
     bool has_sharers;
     const _Atomic uint32_t *notes_sharers; /* shared memory's has_sharers, or NULL */
     struct sprof_urgency urgency;
     SPROF_VEC(struct inject_stopped) threads;
 };
 
-/* Stops all threads, also new ones and those of processes with the same memory, calls `act` in a
- * thread of inject_apart, and resumes them. Interrupted system calls are repeated.
+/* Stops all threads, also new ones, and with has_sharers those of processes with the same memory.
+ * Calls `act` in a thread of inject_apart, and resumes them. Interrupted system calls are repeated.
  * SPROF_EPERMISSION: another process traces it; SPROF_ESTATE: a thread does not stop, such as a
- * vfork parent; SPROF_ENOTFOUND: the process is gone. After a failure nothing was done. */
+ * vfork parent; SPROF_ENOTFOUND: the process is gone. After a failure nothing was done, and no
+ * thread is stopped. */
 int inject_stop_while(struct inject_stop *stop, pid_t pid, void (*act)(void *context),
                       void *context, struct sprof_error *error);
 
@@ -47,7 +49,7 @@ bool inject_thread_would_wait(pid_t pid, pid_t tid);
 /* Makes the thread repeat an interrupted system call, although sprof changes its registers. */
 void inject_stop_restart(struct inject_stopped *thread);
 
-/* Drops the signal of a fault that the thread will repeat. False: another signal. */
+/* Drops the signal of a fault that the thread will repeat. False: it has another signal. */
 bool inject_stop_leave_out_fault(struct inject_stopped *thread, pid_t pid);
 
 /* == One thread == */

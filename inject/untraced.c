@@ -10,7 +10,7 @@
 
 struct traced {
     struct probe_owner owner;
-    struct probe_site *sites;
+    struct probe_site *sites; /* sorted by address */
     size_t count;
 };
 

@@ -4,14 +4,14 @@
 #include <elf.h>
 #include <string.h>
 
-/* An unwinder finds files by one of these. */
+/* An unwinder imports one of these to find files. */
 static bool is_question(const char *name)
 {
     return !strcmp(name, "dl_iterate_phdr") || !strcmp(name, "_dl_find_object");
 }
 
 struct names {
-    bool asks, takes; /* lists files; imports an unwinder */
+    bool asks, takes; /* imports what finds files; imports an unwinder */
     bool has;         /* defines one */
     bool is_whole;    /* names local functions, too */
 };
@@ -39,8 +39,8 @@ static struct names read_names(struct image *image, const char *table, const cha
     return names;
 }
 
-/* A file that finds others but imports no unwinder may have one, nameless if stripped. libc defines
- * these names. */
+/* A file that imports what finds files, but no unwinder, may have one, nameless if stripped. libc
+ * defines these functions itself, and does not count. */
 static bool has_unwinder(struct image *image)
 {
     const struct names outside = read_names(image, ".dynsym", ".dynstr");
@@ -50,6 +50,7 @@ static bool has_unwinder(struct image *image)
     return all.has || !all.is_whole;
 }
 
+/* A file that cannot be read counts as one with an unwinder. */
 static bool look_into(const struct inject_leaving *leaving, const struct inject_text_pages *text)
 {
     const char *path = text->file.path;

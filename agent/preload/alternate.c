@@ -1,7 +1,7 @@
 /* Keeps the sampling agent's signals off small alternate stacks, where a frame without room would
- * end the program. That cannot be checked before. So while any thread has one, handlers on
- * alternate stacks block SIGPROF. A wrapper notes them, so their time does not count for the
- * interrupted code. */
+ * end the program. That cannot be checked before the signal comes. So while any thread has one,
+ * handlers on alternate stacks block SIGPROF. A wrapper notes them, so their time does not count
+ * for the interrupted code. */
 #include "agent/preload/preload.h"
 
 #include <sys/auxv.h>
@@ -10,8 +10,8 @@
 
 enum {
     SMALL_BYTES = 256 << 10, /* handlers that need more risk it */
-    OWN_BYTES = 4 << 10,
-    LEAST_FRAME = 2048,
+    OWN_BYTES = 4 << 10,     /* for the agent's handler, and a margin */
+    LEAST_FRAME = 2048,      /* if the kernel gives no frame size */
     SIGNALS = 64,
     NOTES = 256, /* by thread id; collisions lose one */
 };
@@ -21,7 +21,7 @@ enum {
 #endif
 
 static _Atomic bool has_small, has_tiny;
-static struct agent_handler handlers[SIGNALS + 1];
+static struct agent_handler handlers[SIGNALS + 1]; /* the program's */
 static _Atomic pid_t noted[NOTES];
 
 bool agent_alternate_is_small(void)
@@ -86,7 +86,7 @@ void agent_alternate_hide(const struct agent_handler *handler, struct sigaction 
     action->sa_flags &= handler->takes_info ? ~0 : ~SA_SIGINFO;
 }
 
-/* Set before the first small stack. */
+/* For handlers that were set before the first small stack. */
 static void enter_all(void)
 {
     for (int number = 1; number <= SIGNALS; number++) {

@@ -17,11 +17,11 @@ struct sample {
     uint64_t event_id, ip;
     uint32_t pid, tid;
     uint64_t time_ns;
-    uint32_t cpu, tail; /* tail: index + 1, or 0 */
+    uint32_t cpu, tail; /* tail: index of struct agent_tail + 1, or 0 */
     uint64_t weight_ns;
     uint64_t abi; /* from here on: with a stack */
     uint64_t registers[ARCH_REGISTERS];
-    uint64_t stack_bytes;
+    uint64_t stack_bytes; /* the slice follows, then its useful bytes as a word */
 };
 
 enum {
@@ -139,7 +139,7 @@ static uint64_t patience_ns(void)
     return 2 * agent_process.tick_ns;
 }
 
-/* The first expiry weighs a whole interval. */
+/* The first expiry weighs a whole interval, later ones the CPU time since the last. */
 static uint64_t weigh(struct agent_thread *thread, uint64_t clock_ns, bool by_tick)
 {
     const uint64_t interval_ns = agent_helper_interval_ns(), most_ns = patience_ns();

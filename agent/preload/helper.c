@@ -32,12 +32,12 @@ enum {
 };
 
 enum { NONE, STARTS, WORKS };
-static _Atomic uint32_t state;
+static _Atomic uint32_t state; /* a futex */
 static _Atomic bool must_end;
 static _Atomic uint64_t interval_ns;
 static uint8_t *stack;
 static struct {
-    int fd;
+    int fd; /* 0: none */
     pid_t tid;
 } files[FILES_KEPT];
 

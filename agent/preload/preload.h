@@ -20,21 +20,21 @@
 /* Private to the process. Timer values point here, because threads made by clone may share
  * thread-local storage. */
 struct agent_thread {
-    uint8_t *ring; /* a power of two */
-    size_t ring_bytes;
+    uint8_t *ring;
+    size_t ring_bytes; /* a power of two */
     uint64_t head;
     uintptr_t stack_low, stack_end; /* stack_end 0: unknown */
     size_t stack_bytes;             /* 0: unknown */
-    uint64_t clock_ns;
-    uint64_t weight_ns; /* of expiries without room */
-    uint64_t period_ns;
-    uint64_t first_ns;
+    uint64_t clock_ns;              /* of the last expiry, by the timer's clock */
+    uint64_t weight_ns;             /* of expiries without room */
+    uint64_t period_ns;             /* the timer's */
+    uint64_t first_ns;              /* weight of the first expiry, then 0 */
     pid_t pid, tid;
-    unsigned ending;
-    _Atomic int32_t timer; /* kernel's number, or -1 */
-    _Atomic int32_t poke;  /* helper's timer, or -1 */
-    _Atomic uint64_t poked_ns;
-    _Atomic uint64_t looked_at_ns;
+    unsigned ending;               /* calls of the key's destructor */
+    _Atomic int32_t timer;         /* kernel's number, or -1 */
+    _Atomic int32_t poke;          /* helper's timer, or -1 */
+    _Atomic uint64_t poked_ns;     /* last use of `poke` */
+    _Atomic uint64_t looked_at_ns; /* CPU time at the helper's last check */
     void *(*start)(void *);
     void *argument;
     int (*clone_start)(void *);
@@ -42,8 +42,8 @@ struct agent_thread {
 
 /* Constant while the process samples. */
 struct agent_process {
-    struct agent_shared *shared;
-    const _Atomic uint32_t *owner;
+    struct agent_shared *shared;   /* NULL: not sampling */
+    const _Atomic uint32_t *owner; /* the recorder's mutex */
     /* Empty in forked children, so that a raw fork's child never writes into its parent's rings. */
     _Atomic uint32_t *alive;
     pthread_key_t key; /* its destructor ends a thread */
@@ -78,7 +78,7 @@ struct agent_next {
     int (*dlclose)(void *);
     int (*getattr_default)(pthread_attr_t *);
     int (*attr_getstacksize)(const pthread_attr_t *, size_t *);
-    int (*atfork)(void (*)(void), void (*)(void), void (*)(void));
+    int (*atfork)(void (*)(void), void (*)(void), void (*)(void)); /* musl's */
     int (*key_create)(pthread_key_t *, void (*)(void *));
     int (*setspecific)(pthread_key_t, const void *);
     void *(*getspecific)(pthread_key_t);
@@ -148,7 +148,7 @@ void agent_ring_publish(struct agent_thread *thread);
 void agent_record_fork(struct agent_thread *thread);
 void agent_record_end(struct agent_thread *thread);
 
-/* signals.c. Fails if the program has a handler. */
+/* signals.c. True: installed; false: the program has a handler. */
 bool agent_handler_install(void);
 
 /* A handler of the program. */
@@ -178,9 +178,9 @@ void agent_alternate_enter(int number, struct sigaction *action);
 struct agent_handler agent_alternate_handler(int number);
 void agent_alternate_hide(const struct agent_handler *handler, struct sigaction *action);
 
-/* The program sets SIGPROF timers. Of two pending signals one is lost, so sampling stops for good;
- * the handler stays for pending expiries. A handler alone is no reason: sort and ls have one for
- * other signals. */
+/* Call it when the program sets SIGPROF timers. Of two pending signals one is lost, so sampling
+ * stops for good; the handler stays for pending expiries. A handler alone is no reason: sort and ls
+ * have one for other signals. */
 void agent_stand_back(void);
 
 #endif

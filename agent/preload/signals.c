@@ -9,6 +9,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+/* The program's disposition of SIGPROF, as without the agent. */
 static struct sigaction programs;
 
 static void call_program(int number, siginfo_t *info, void *context)
@@ -30,7 +31,8 @@ static void handle(int number, siginfo_t *info, void *context)
         call_program(number, info, context);
 }
 
-/* The agent's signals end system calls early, which the program may not expect. */
+/* On other clocks than the CPU's, the agent's signals end system calls early, which the program may
+ * not expect. */
 static bool interrupts(void)
 {
     return agent_process.shared && !agent_timer_is(AGENT_CLOCK_CPU);

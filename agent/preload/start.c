@@ -244,7 +244,7 @@ static bool join(uint32_t flags)
 
 static void end_of_thread(void *value)
 {
-    /* libc repeats destructors that set their value again */
+    /* the program's destructors come first: libc repeats those that set their value again */
     enum { LAST = 3 };
     struct agent_thread *thread = value;
     if (!agent_active() || thread->tid != (pid_t)syscall(SYS_gettid))

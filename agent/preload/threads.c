@@ -79,7 +79,7 @@ static struct agent_thread *claim(void)
         return NULL;
     struct agent_shared *shared = agent_process.shared;
     const size_t slot = (size_t)(thread - agent_threads);
-    const uint64_t head = thread->head;
+    const uint64_t head = thread->head; /* the reader continues where the last owner ended */
     *thread = (struct agent_thread){
         .ring = (uint8_t *)shared + agent_ring_offset(slot),
         .ring_bytes = agent_ring_bytes(slot, agent_process.ring_shift),
@@ -136,7 +136,7 @@ static void arm(struct agent_thread *thread, uint64_t first_ns, uint64_t interva
             NULL);
 }
 
-/* A timer of exactly a tick often misses it. */
+/* A timer of exactly a tick often misses it, so it is set shorter. */
 void agent_timer_set(struct agent_thread *thread, uint64_t first_ns, uint64_t period_ns)
 {
     enum { ASKED_NS = 1000000 };
@@ -291,7 +291,7 @@ static struct agent_thread *thread_of(pid_t tid)
  * CPUCLOCK_SCHED, include/linux/posix-timers.h). */
 static void adopt(pid_t tid)
 {
-    struct agent_thread *thread = thread_of(tid) ? NULL : claim(); /* sprof counts failures */
+    struct agent_thread *thread = thread_of(tid) ? NULL : claim(); /* sprof counts those left out */
     if (!thread)
         return;
     thread->tid = tid;

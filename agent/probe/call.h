@@ -75,8 +75,8 @@ static inline void make_innermost(struct thread *thread, struct record *record)
     atomic_signal_fence(memory_order_seq_cst);
 }
 
-/* `is_missed`: no room in the log. Counted right before, so handlers that leave mostly leave
- * both. */
+/* `is_missed`: no room in the log. Counted right before the call, so a handler that leaves
+ * here mostly leaves both uncounted. */
 static inline void count_call(struct thread *thread, struct record *record, bool is_missed)
 {
     struct probe_stat *stat = record->stat;

@@ -4,7 +4,7 @@
 
 #include "agent/probe/values.h"
 
-/* After its words are saved. NULL: no pieces, or no rule can keep the call. */
+/* Call it after save_words(). NULL: no pieces, or no rule can keep the call. */
 static SAVES_ALL __attribute__((noinline)) struct early *
 copy_early(struct thread *thread, const struct record *record, uint32_t function)
 {

@@ -75,7 +75,8 @@ static inline void add_to_caller(struct record *caller, const struct record *rec
     add(&caller->stat->child_calls, 1);
 }
 
-/* Time outside the modules belongs to the caller; on paths to its self time. */
+/* The self time of a call that left the modules is its caller's time outside; on paths it is the
+ * caller's self time. */
 static inline void add_outside(const struct thread *thread, const struct record *caller,
                                uint64_t self)
 {
@@ -87,14 +88,15 @@ static inline void add_outside(const struct thread *thread, const struct record 
         add((uint64_t *)&thread->nodes[caller->node].self, self);
 }
 
-/* Whether it jumped and was suspended with its coroutine. It is in the chain for its callee, but no
- * part of the call that resumed that. */
+/* Whether it was suspended with its coroutine before it jumped. It is in the chain for its callee,
+ * but no part of the call that resumed the coroutine. */
 static inline bool is_apart(const struct record *record)
 {
     return is_jumper(record) && record->begin == PROBE_JUMPER_APART;
 }
 
-/* Sums may go below zero: short calls vary around their mean. */
+/* The caller removes the record from the chain. Sums may go below zero: short calls vary around
+ * their mean. */
 static inline void finish(struct record *record, uint64_t now, bool is_in_chain,
                           enum probe_exit exit)
 {
@@ -180,13 +182,13 @@ static inline struct record *places_of(const struct thread *thread)
     return (struct record *)(uintptr_t)PROBE_JUMPERS_AT + (uint64_t)thread->slab * PROBE_JUMPERS;
 }
 
-/* Also for a stack whose slots map there. */
+/* True: it holds an open call of this thread, or of a stack whose slots map there. */
 static inline bool is_taken(const struct thread *thread, const struct record *place)
 {
     return place->serial && (place->serial == thread->serial || record_of(place->slot) == place);
 }
 
-/* The search starts at the last one taken, usually free again. */
+/* The search starts at the last one taken, usually free again. NULL: LOOKS were taken. */
 static inline struct record *take_place(struct thread *thread)
 {
     enum { LOOKS = 64 };
@@ -264,6 +266,7 @@ static inline void drop_innermost(struct thread *thread, uint64_t now, enum prob
     give_place_back(thread, record);
 }
 
+/* Makes an open call the innermost. False: it is not in the chain. */
 static SAVES_ALL __attribute__((noinline)) bool uncover(struct thread *thread,
                                                         struct record *record, uint64_t now)
 {
@@ -320,8 +323,8 @@ SAVES_ALL void probe_end_call(struct thread *thread, struct record *record, uint
 
 /* == Calls that jump to others == */
 
-/* True if many calls at the slot jumped, or one of either function, as in interpreters whose
- * operations jump to each other. */
+/* True: the jump ends the call, instead of leaving it open, because many calls at the slot have
+ * jumped, or one of either function, as in interpreters whose operations jump to each other. */
 static inline bool is_cut(const struct record *record, const struct probe_stat *next)
 {
     enum { JUMPERS = 64 };
@@ -405,7 +408,7 @@ SAVES_ALL __attribute__((noinline)) void probe_end_below(struct thread *thread, 
         thread->allocator_slot = 0;
 }
 
-enum { RESULT = -3 }; /* rax saved by probe_leave */
+enum { RESULT = -3 }; /* words from the slot: rax, saved by probe_leave */
 
 SAVES_ALL uint64_t probe_left(uint64_t now, uint64_t slot)
 {

@@ -254,7 +254,8 @@ static inline void add_to(_Atomic uint64_t *sum, uint64_t value)
     atomic_fetch_add_explicit(sum, value, memory_order_relaxed);
 }
 
-/* Beginnings and ends note nothing, so calls that are left leave nothing behind. */
+/* Adds a block to the innermost call's function, and its bytes to each function with an open call.
+ * Beginnings and ends note nothing, so calls that are left leave nothing behind. */
 static SAVES_ALL __attribute__((noinline)) void count_block(const struct thread *thread,
                                                             uint64_t slot, uint64_t bytes)
 {

@@ -19,21 +19,22 @@ struct probe_inside {
     bool is_forked;
     /* Of earlier traces. */
     uint32_t generations, serials;
-    uint64_t stack_low, stack_end;
-    uint32_t tid_offset; /* from the thread pointer; 0: unknown */
-    bool has_no_clock;   /* new threads may not read the counter */
-    bool loses_clock;    /* some threads may not */
+    uint64_t stack_low, stack_end; /* the main thread's */
+    uint32_t tid_offset;           /* from the thread pointer; 0: unknown */
+    bool has_no_clock;             /* new threads may not read the counter */
+    bool loses_clock;              /* some threads may not */
     /* Copies: a process that shares the memory may overwrite it. */
     uint32_t slab_count, function_count;
     uint64_t slab_bytes, shared_bytes;
-    int64_t error_at; /* from the thread pointer, or 0 */
+    int64_t error_at; /* of errno, from the thread pointer; 0: unknown */
 };
 
 extern struct probe_inside probe_inside __attribute__((visibility("hidden")));
 extern uint8_t probe_thunks[] __attribute__((visibility("hidden")));
-extern uint8_t probe_points[] __attribute__((visibility("hidden"))); /* the end of both areas */
+extern uint8_t probe_points[] __attribute__((visibility("hidden"))); /* thunks of call points */
 extern uint8_t probe_copies[] __attribute__((visibility("hidden")));
 
+/* Instructions that need a field of struct thread, and its offset: struct probe_field. */
 extern const struct {
     int32_t at;
     uint32_t offset;
@@ -117,7 +118,7 @@ int probe_point_entered(uint32_t point, uint64_t slot, const struct probe_saved 
 uint64_t probe_left(uint64_t now, uint64_t slot)
     __attribute__((visibility("hidden"), no_caller_saved_registers));
 
-/* Does this if the lease ended before `now`. */
+/* Switches all probes off if their lease ended before `now`. */
 void probe_end_lease(uint64_t now)
     __attribute__((visibility("hidden"), no_caller_saved_registers, noinline));
 
@@ -144,7 +145,7 @@ static inline uint64_t probe_thread_pointer(void)
     return value;
 }
 
-/* From now on no system call reads values. */
+/* The program will filter its system calls: one that reads values might end it, so none does. */
 static inline void probe_note_filter(void)
 {
     atomic_store(&probe_inside.shared->keep.is_filtered, 1);

@@ -21,6 +21,7 @@ static inline bool is_among_first(struct probe_keep_rule *rule, uint64_t now)
     return true;
 }
 
+/* The number of longer or equal calls. */
 static inline uint32_t rank_of(const struct probe_slowest *slowest, int64_t total)
 {
     uint32_t rank = 0;
@@ -59,7 +60,7 @@ static inline void note_slow(struct probe_slowest *slowest, uint32_t places, int
     }
 }
 
-/* The least to meet any rule, now and later. */
+/* The fewest ticks with which a call meets a rule, now and later. */
 static inline int64_t least_now(const struct probe_slowest *slowest, uint64_t rules)
 {
     const uint32_t places = slowest_needed(rules);
@@ -182,7 +183,7 @@ static inline uint64_t rules_met(struct thread *thread, struct record *record, u
     struct probe_shared *shared = probe_inside.shared;
     const uint64_t all = rules_in_force(function);
     const uint32_t needed = slowest_needed(all);
-    const int64_t length = total > 0 ? total : 1;
+    const int64_t length = total > 0 ? total : 1; /* short calls may be below zero */
     struct ended call = {
         .total = total, .self = self, .begin = *begin_of(record), .now = now, .exit = exit};
     call.rank = needed ? rank_of(&shared->keep_slowest[function], length) : 0;

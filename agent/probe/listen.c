@@ -53,7 +53,7 @@ static bool read_memory(int memory, uint64_t at, void *to, uint64_t size)
     return inside_call(SYS_pread64, memory, (long)to, (long)size, (long)at, 0, 0) == (long)size;
 }
 
-/* Its library may be unloaded. */
+/* Checks the code: the switch's library may be unloaded. */
 static bool is_on(int memory, uint64_t at)
 {
     struct __attribute__((packed)) {

@@ -9,11 +9,12 @@ enum {
     COMPLETE = 0, /* RT_CONSISTENT */
     FUTEX_WAIT_SHARED = 0,
     FUTEX_WAKE_SHARED = 1,
-    LOOK_NS = 100000000,
-    DEAD_LOOKS = 20,    /* checks without a beat if its process is gone */
-    SILENT_LOOKS = 100, /* checks without a beat otherwise */
+    LOOK_NS = 100000000, /* between two checks */
+    DEAD_LOOKS = 20,     /* checks without a beat if its process is gone */
+    SILENT_LOOKS = 100,  /* checks without a beat otherwise */
 };
 
+/* struct r_debug of <link.h> */
 struct debug {
     int version;
     void *map;

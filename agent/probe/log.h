@@ -17,9 +17,10 @@ static inline uint32_t depth_below(const struct record *caller)
     return depth < PROBE_LOG_DEPTH_MAX ? depth + 1 : depth;
 }
 
-/* for signal handlers */
+/* Units that stay free for what signal handlers log between a check and its use. */
 enum { RING_MARGIN = 256 };
 
+/* One instruction, like add(). */
 static inline uint64_t take_room(uint64_t *head, uint64_t units)
 {
     __asm__ volatile("xaddq %0, %1" : "+r"(units), "+m"(*head) : : "cc", "memory");
@@ -32,13 +33,13 @@ static inline uint64_t *unit_at(const struct thread *thread, uint64_t place)
                         (place & thread->ring_mask) * PROBE_UNIT_BYTES);
 }
 
-/* Last: it validates the rest. */
+/* Called last: the header validates the rest. */
 static inline void put_header(uint64_t *unit, uint64_t header)
 {
     __atomic_store_n(unit, header, __ATOMIC_RELEASE);
 }
 
-/* Includes room for ends of open calls. */
+/* For a beginning, and the ends of all open calls. */
 static inline bool has_room(const struct thread *thread)
 {
     const uint64_t units = thread->ring_mask + 1, ends = thread->open_logged + 1;
@@ -48,8 +49,8 @@ static inline bool has_room(const struct thread *thread)
 }
 
 enum logging {
-    LOG_NOT,  /* too deep */
-    LOG_FULL, /* missed */
+    LOG_NOT,  /* too deep, not missed */
+    LOG_FULL, /* missed; the caller counts it */
     LOG_DONE,
 };
 

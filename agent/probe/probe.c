@@ -50,8 +50,8 @@ static bool can_lead_to(const struct thread *thread, uint64_t slot, uint64_t tar
                                 : is_one_stack(thread, slot, target);
 }
 
-/* The target must be higher on the same stack; 0: none, as when coroutines are switched. glibc
- * rotates and mixes it with a secret; musl stores it plainly. */
+/* The stack pointer that a longjmp sets. It must be higher on the same stack; 0: it is not, as when
+ * coroutines are switched. glibc rotates and mixes it with a secret; musl stores it plainly. */
 static uint64_t jump_target(const struct thread *thread, uint64_t buffer, uint64_t slot)
 {
     enum { STACK_POINTER = 6 };

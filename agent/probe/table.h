@@ -11,7 +11,7 @@ enum { PROBE_SLOTS = 16384 };
 /* Never becomes free again, so none is after a free one. */
 struct probe_slot {
     struct thread thread;
-    struct probe_table_owner owner __attribute__((aligned(16))); /* one instruction */
+    struct probe_table_owner owner __attribute__((aligned(16))); /* changed by one instruction */
 } __attribute__((aligned(512)));
 
 #ifdef PROBE_MAPPED
@@ -41,6 +41,7 @@ static inline struct probe_table probe_describe_table(void)
                                 .tid = probe_inside.tid_offset};
 }
 
+/* From the thread's slot to its struct thread. */
 static inline int64_t probe_thread_at(void)
 {
     return offsetof(struct probe_slot, thread);
@@ -77,6 +78,7 @@ static inline void probe_give_no_more(const struct thread *thread)
     (void)thread;
 }
 
+/* From the thread pointer to struct thread. */
 static inline int64_t probe_thread_at(void)
 {
     return (int64_t)((uint64_t)(uintptr_t)&probe_thread - probe_thread_pointer());

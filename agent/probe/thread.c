@@ -14,7 +14,7 @@ SAVES_ALL uint32_t probe_thread_id(const struct probe_shared *shared)
     return (uint32_t)inside_call(SYS_gettid, 0, 0, 0, 0, 0, 0);
 }
 
-/* Or on a forked copy of it. */
+/* Of the first process, or on a forked copy of it. */
 static bool is_on_main_stack(const struct probe_shared *shared, uint32_t tid)
 {
     const uint64_t here = (uint64_t)(uintptr_t)__builtin_frame_address(0);
@@ -23,7 +23,7 @@ static bool is_on_main_stack(const struct probe_shared *shared, uint32_t tid)
             here - shared->stack_low < shared->stack_high - shared->stack_low);
 }
 
-/* One instruction claims, so a handler's claim is visible. */
+/* False: none is free. One instruction claims, so a handler's claim is visible. */
 static bool claim_slab(struct thread *thread, uint32_t generation)
 {
     struct probe_shared *shared = probe_inside.shared;
@@ -132,8 +132,8 @@ struct vector {
 _Static_assert(offsetof(struct thread, claim) == offsetof(struct thread, generation) + 8,
                "wiped together");
 
-/* Finds the forked thread by id. Its data leads to the parent's slab, or does not exist: without
- * probes; other threads' control blocks are gone. */
+/* Finds the forked thread by id. Its data leads to the parent's slab, or does not exist if the
+ * thread never had a probe. Other threads' control blocks are gone. */
 static void renew_forked(const struct probe_shared *shared, uint32_t pid)
 {
     const uint32_t used = atomic_load(&shared->slabs_used);

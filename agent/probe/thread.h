@@ -7,14 +7,14 @@
 #define SAVES_ALL __attribute__((no_caller_saved_registers))
 
 struct record {
-    uint64_t return_address;
-    uint64_t begin;        /* plus the probe's cost between its readings */
-    struct record *parent; /* after the end the root */
-    uint64_t child_ticks;
-    uint64_t probe_ticks;
-    uint64_t slot; /* of the return address; bit 0: call point */
+    uint64_t return_address; /* stays after the end */
+    uint64_t begin;          /* ticks, plus the probe's cost between its readings; begin_of() */
+    struct record *parent;   /* the caller; out of the chain: the root */
+    uint64_t child_ticks;    /* of ended direct callees, without probes */
+    uint64_t probe_ticks;    /* of the probes of all calls below */
+    uint64_t slot;           /* of the return address; bit 0: call point */
     struct probe_stat *stat;
-    uint32_t serial; /* 0: ended */
+    uint32_t serial; /* the thread's; 0: ended */
     uint32_t node;   /* path node; log: enum logged, depth; rules: a kept call's number; 0: none */
 };
 _Static_assert(sizeof(struct record) == PROBE_RECORD_BYTES, "a cache line, eight times a slot");
@@ -29,12 +29,12 @@ _Static_assert(offsetof(struct record, return_address) == PROBE_RECORD_RETURN &&
 struct thread {
     struct probe_stat *stats; /* NULL: no slab */
     struct record *innermost;
-    uint64_t low, high;
+    uint64_t low, high; /* bounds of its own stack */
     uint32_t serial;
-    uint16_t slab;
+    uint16_t slab;        /* index */
     uint64_t open_logged; /* in the log or with a number */
     struct probe_ring *ring;
-    uint64_t ring_mask;
+    uint64_t ring_mask; /* units - 1 */
     struct record root; /* caller of outermost calls */
     /* End, limit, and the mark below which calls are reported; 0: unknown. */
     uint64_t stack_bottom, stack_limit, stack_mark;
@@ -43,8 +43,8 @@ struct thread {
     /* The data's trace; a trace without a free slab. */
     uint32_t generation, untracked_in;
     _Atomic uint64_t claim; /* trace << 32 | slab */
-    /* Where the next lower page exists; where the stack has ended. edge.S also saves registers
-     * here. */
+    /* From edge_low to edge_high the page below exists; at edge_floor the stack has ended before.
+     * edge.S also saves registers here. */
     uint64_t edge_low, edge_high, edge_floor, edge_is_busy;
     struct {
         uint64_t rax, rcx, rdx, rsi, rdi, r10, r11;
@@ -53,10 +53,10 @@ struct thread {
     bool has_no_clock;  /* the thread never begins */
     uint32_t is_shared; /* another thread or process has this data: do not use it */
     uint32_t next_jumper;
-    uint64_t thrown_at; /* on a foreign stack */
-    uint32_t kept, reserved;
+    uint64_t thrown_at;      /* slot where the last exception began, on a foreign stack */
+    uint32_t kept, reserved; /* kept: last number of a kept call */
     uint64_t pending;        /* the slab's, which the program may overwrite */
-    uint64_t allocator_slot; /* running allocator call */
+    uint64_t allocator_slot; /* of the running allocator call, or 0 */
 };
 
 /* A call point and its callee share a slot. The point uses the record of the slot 1 TiB away, where

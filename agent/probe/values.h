@@ -14,10 +14,10 @@ static inline bool keeps_calls(void)
  * skips values while `is_busy`. */
 struct valued {
     uint64_t is_busy;
-    uint64_t thrown; /* header of the exception that leaves calls */
-    uint64_t next_early;
-    uint64_t reads_early;
-    uint64_t place; /* as in struct probe_kept */
+    uint64_t thrown;      /* header of the exception that leaves calls */
+    uint64_t next_early;  /* how many struct early are taken */
+    uint64_t reads_early; /* 1: reads for one of them */
+    uint64_t place;       /* as in struct probe_kept */
     struct probe_kept_values values;
     uint8_t pieces[PROBE_PIECES_BYTES];
 };
@@ -51,10 +51,10 @@ static inline struct early *early_of(const struct thread *thread, uint64_t numbe
 
 /* == Words of arguments == */
 
-/* A call's six argument words are in the record of the slot above, if unused, else far away. A
- * caller with an empty frame uses the former. Return address and serial there stay. After a jump
- * the callee has the words. calls.S does the same. */
-enum { FAR_RECORDS = 33 }; /* low bits differ, which avoids false conflicts in the processor */
+/* A call's six argument words are in the record of the slot above, if unused, else far away. It
+ * is used if the caller's frame is empty. Return address and serial there stay. After a jump the
+ * callee has the words. calls.S does the same. */
+enum { FAR_RECORDS = 33 }; /* low bits differ from the record's: no false conflicts in the CPU */
 static inline uint64_t *words_of(const struct record *record)
 {
     struct record *next = record_of(record->slot + 8);
@@ -137,11 +137,12 @@ static inline bool may_read(const struct thread *thread, uint64_t now)
                    after = before >> 32 == second >> 32 ? before + 1 : second | 1;
     if ((uint32_t)after > most)
         return false;
-    atomic_store_explicit(lately, after, memory_order_relaxed);
+    atomic_store_explicit(lately, after, memory_order_relaxed); /* approximate */
     return true;
 }
 
-/* Copies up to a missing page. Returns the bytes copied; -1: not allowed now. */
+/* Copies up to a missing page; the thread's own stack without a system call. Returns the bytes
+ * copied; -1: not allowed now. */
 static inline int64_t read_memory(const struct thread *thread, void *to, uint64_t from,
                                   uint64_t size, uint64_t now)
 {
@@ -169,7 +170,7 @@ static inline int64_t read_memory(const struct thread *thread, void *to, uint64_
 
 /* == Pieces == */
 
-/* Returns 0 or a reason, PROBE_PIECE_… */
+/* Returns 0, PROBE_PIECE_NOT_READ or PROBE_PIECE_UNREADABLE. */
 static inline uint16_t read_word(const struct thread *thread, uint64_t *word, uint64_t from,
                                  uint64_t now)
 {
@@ -335,7 +336,7 @@ static inline uint16_t error_now(void)
 static inline void take_words(const struct record *record, enum probe_exit exit, bool has_words,
                               struct probe_kept_values *kept)
 {
-    enum { RAX = -3, RDX = -5 }; /* saved by probe_leave */
+    enum { RAX = -3, RDX = -5 }; /* words from the slot, saved by probe_leave */
     const uint64_t *words = words_of(record);
     const uint64_t *slot = (const uint64_t *)(uintptr_t)(record->slot & ~(uint64_t)POINT);
     kept->has_words = has_words;
