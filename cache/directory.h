@@ -15,7 +15,7 @@ int cache_directory_open(const char *directory);
 /* Notes that an entry was used. */
 void cache_directory_mark_used(int file);
 
-/* Whether the last call that returned true is ten minutes ago. */
+/* Whether the last call that returned true is more than ten minutes ago. */
 bool cache_directory_is_due(int directory);
 
 /* Removes what a killed process left, and the entries unused for longest while all together take

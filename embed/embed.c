@@ -318,8 +318,8 @@ static int embed_function(struct maker *maker, const struct plan_function *funct
     return sprof_vec_push(&maker->functions, embedded) ? sprof_error_memory(maker->error) : 0;
 }
 
-/* Every trace of the process probes a function that leaves the frames of others, whatever is
- * chosen: its probe in the file would not show that it was chosen. */
+/* Leaves out functions that leave the frames of others: every trace must probe these, whatever is
+ * chosen, but a probe in the file does not show what its function does. */
 static int choose(struct maker *maker, const struct plan_expressions *expressions)
 {
     int result = 0;

@@ -197,7 +197,7 @@ int recording_early_give(struct recording_early *early, const struct recording_w
     return result;
 }
 
-/* The waiting thread has the higher priority: where the rights suffice, this one gets that, too. */
+/* Raises the early thread to the priority of the thread that waits for it, if rights suffice. */
 void recording_early_stop(struct recording_early *early)
 {
     if (!early->running)

@@ -18,7 +18,7 @@
 
 enum {
     BUSY_TIMEOUT_MS = 3000,
-    ALONE_TIMEOUT_MS = 1000, /* until no other has a recording open that is finished */
+    ALONE_TIMEOUT_MS = 1000, /* until no other process has a finished recording open */
 };
 
 /* The database is untrusted: its schema may run no functions with effects, its cells are

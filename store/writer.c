@@ -331,7 +331,7 @@ int store_last_ids(struct store *store, struct store_ids *ids, struct sprof_erro
     return status;
 }
 
-/* Also writes what views need: the rest is too much for that. */
+/* Writes only the rows that views need, too: all would be too many. */
 int store_hold(struct store *copy, const struct store_held *held, struct sprof_error *error)
 {
     copy->held = NULL;

@@ -375,8 +375,7 @@ static bool read_header(struct dwarf *dwarf, struct sprof_reader *reader)
     unit.readable = !reader->failed && unit.version >= 2 && unit.version <= 5 &&
                     address_size == 8 && is_whole_unit(type) && unit.entries <= unit.end &&
                     unit.end <= UINT32_MAX && unit.abbrev_offset <= UINT32_MAX;
-    /* Only the whole header of version 5 shows where the first entry of its kind is. Bases count
-     * from behind the header of their section. */
+    /* Unless an attribute sets a base, entries begin behind their section's header (version 5). */
     unit.str_offsets_base = unit.addr_base = unit.offset_size == 8 ? 16 : 8;
     reader->failed = 0;
     sprof_reader_seek(reader, (size_t)unit.end);

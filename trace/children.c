@@ -18,7 +18,7 @@
 #include <unistd.h>
 
 enum {
-    WAITING_MOST = 4096,
+    WAITING_MOST = 4096,    /* connections that are not accepted yet */
     ANSWER_S = 10,          /* an agent's process may be stopped */
     COMING_NS = 2000000000, /* time for a process to connect */
     ENVIRONMENT_MAX = 4 << 20,
@@ -45,8 +45,8 @@ struct trace_children {
     char file[INJECT_KEEPER_FILE_MAX];
     SPROF_VEC(struct newcomer) newcomers;
     SPROF_VEC(struct stranger) strangers;
-    struct sprof_map left; /* pids that executed after their program was over */
-    SPROF_VEC(const char *) reported;
+    struct sprof_map left;            /* pids that executed after their program was over */
+    SPROF_VEC(const char *) reported; /* executables whose refusal was reported */
     size_t programs, left_out;
     bool has_reported_end;
 };
@@ -126,8 +126,6 @@ static int add_polls(const struct trace_session *session, struct trace_polls *po
     }
     return result ? result : trace_programs_poll(session, polls);
 }
-
-/* == Programs that come == */
 
 /* == New programs == */
 
@@ -236,7 +234,8 @@ static bool has_our_environment(const struct trace_children *children, pid_t pid
     return has;
 }
 
-/* Accepts this user's processes; as root only those with the command's environment. */
+/* Accepts this user's processes. Root also accepts other users', if they have the command's
+ * environment. */
 static bool is_welcome(const struct trace_children *children, const struct ucred *peer)
 {
     return peer->pid > 0 &&
@@ -283,8 +282,6 @@ static int hear_newcomers(struct trace_session *common)
     }
     return result;
 }
-
-/* == Processes that have not called anything yet == */
 
 /* == Processes without calls == */
 
@@ -355,8 +352,6 @@ static int find(struct trace_session *session)
     return scan(session, &coming);
 }
 
-/* == One process that is let go == */
-
 /* == Detaching == */
 
 static int let_go(struct trace_session *program, struct trace_process *process,
@@ -389,8 +384,6 @@ int trace_children_detach(struct trace_session *session, pid_t pid, uint64_t *st
     }
     return sprof_error_set(error, SPROF_ENOTFOUND, 0, "process %d is not traced here", (int)pid);
 }
-
-/* == Programs that end == */
 
 /* == Ended programs == */
 

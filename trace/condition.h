@@ -12,11 +12,11 @@ enum trace_condition_kind {
     TRACE_SELF,     /* average self time, ns */
     TRACE_QUANTILE, /* quantile of the time, ns */
     TRACE_ERRORS,   /* percent without a return */
-    TRACE_RATE,
+    TRACE_RATE,     /* calls per second */
     TRACE_TIMES,    /* average / median of earlier ones */
     TRACE_SIBLINGS, /* highest average of a thread / median of all threads */
-    TRACE_CPU,      /* percent */
-    TRACE_SIGNAL,
+    TRACE_CPU,      /* percent of the processes' CPU time */
+    TRACE_SIGNAL,   /* a command starts it */
 };
 
 struct trace_condition {

@@ -18,8 +18,8 @@ enum {
     REST_MS = 10,            /* later */
     GLANCE_PART = 32,        /* a look comes when 1/32 of a second's limit is spent */
     GLANCE_REST = 20,        /* interval, in durations of one glance */
-    FULL_NS = 25,
-    COUNT_NS = 3, /* assumed for a counted call if not measured */
+    FULL_NS = 25,            /* assumed for a timed call if not measured */
+    COUNT_NS = 3,            /* the same for a counted call */
     NAMES_SHOWN = 5,
 };
 
@@ -105,8 +105,6 @@ void trace_govern_hurry(struct trace_session *common)
     else
         sprof_urgency_restore(&common->trace->overhead.urgency);
 }
-
-/* == Taking probes back == */
 
 /* == Removing probes == */
 

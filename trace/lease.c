@@ -57,7 +57,7 @@ static uint64_t serve(struct trace_session *session)
         return 0;
     }
     if (is_deadline)
-        session->trace->off_ns = 1;
+        session->trace->off_ns = 1; /* in the past */
     begin(session);
     if (over && !is_deadline)
         trace_switch(session);

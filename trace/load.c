@@ -21,8 +21,6 @@ struct trace_loads {
     files; /* loaded ones; in a running process including those of the start */
 };
 
-/* == Libraries that went == */
-
 /* == Unloaded libraries == */
 
 /* Writes nothing, because other memory may be mapped there. */
@@ -69,8 +67,6 @@ static void forget_gone(struct trace_loads *loads)
             forget_file(session, file);
     }
 }
-
-/* == Libraries that came == */
 
 /* == Loaded libraries == */
 

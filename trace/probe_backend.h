@@ -34,7 +34,9 @@ struct probe_backend {
     int (*open)(struct trace_session *session, struct sprof_error *error);
     void (*in_child)(void); /* struct target_options */
     void (*meanwhile)(void *);
+    /* Changes the environment of the forked command, which waits. */
     int (*prepare)(struct trace_session *session, struct sprof_error *error);
+    /* Before the command starts. */
     int (*expect)(struct trace_session *session, struct sprof_error *error);
     /* Waits until the program can be planned. */
     int (*meet)(struct trace_session *session, struct sprof_error *error);
@@ -48,14 +50,12 @@ struct probe_backend {
     /* Returns a descriptor of the program's memory; the caller closes it. */
     int (*open_code)(struct trace_session *session, struct sprof_error *error);
 
-    /* == While it runs. Each may be NULL: the agent does that. == */
-
     /* == While the program runs. NULL: the agent does it. Functions with int return 0 or
      * SPROF_ENOMEM. == */
 
     /* Whether a function without room for a jump can have a probe. */
     bool (*may_stand)(const struct plan_function *function);
-    /* Copies figures to the agent's shared memory. */
+    /* Copies figures to the shared memory, as the agent would. */
     int (*read)(struct trace_session *session, bool at_once);
     int (*clear)(struct trace_session *session);
     bool (*has_ended)(const struct trace_session *session, uint32_t tid);

@@ -34,6 +34,7 @@ int trace_process_add(struct trace_session *session, pid_t pid);
 /* Also writes rows. */
 int trace_process_add_forked(struct trace_session *session, pid_t pid);
 
+/* NULL: not seen. */
 struct trace_process *trace_process_find(const struct trace_session *session, pid_t pid);
 
 /* Finds the process of an agent's record, or adds it as a new fork. A program can forge the number,
@@ -50,8 +51,8 @@ bool trace_maps_hold_program(const char *maps, const struct trace_session *progr
 
 bool trace_program_is_mapped(const struct trace_session *session, pid_t pid);
 
-/* True between vfork and exec. The process then shares its parent's code, which other threads of
- * the parent run. */
+/* Whether a process shares its parent's memory, as between vfork and exec. Threads of the parent
+ * can run the same code then, even while this process is stopped. */
 bool trace_has_parents_memory(pid_t pid);
 
 bool trace_processes_are_over(struct trace_session *session);

@@ -9,8 +9,8 @@
 struct trace_session *trace_program_make(struct trace_session *common, int fd, pid_t pid,
                                          const struct probe_hello *hello);
 
-/* `was_known`: the process has a row from an earlier program. Returns 0 or a negative code; the
- * agent then waits until the program is freed. */
+/* `was_known`: the process has a row from an earlier program. Returns 0 or a negative code. After
+ * an error the agent waits until the program is freed. */
 int trace_program_begin(struct trace_session *program, bool was_known, struct sprof_error *error);
 
 /* Keeps what sessions share. */

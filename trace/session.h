@@ -54,7 +54,7 @@ struct trace_condition;
 struct trace_warn_options {
     const struct trace_limit *over;
     size_t over_count;
-    const struct trace_limit *watchdog; /* still open then */
+    const struct trace_limit *watchdog; /* for calls that are still open after this time */
     size_t watchdog_count;
     double stack_percent; /* in use at entry */
     const struct trace_heap_limit *heap;
@@ -159,8 +159,8 @@ struct trace_result {
     uint64_t unlogged;           /* no room in the log */
     uint64_t kept, kept_callers; /* calls that met a --keep rule; their callers */
     uint64_t remarks_lost;       /* requests and notes of <sprof.h> */
-    uint64_t kept_unread;        /* rules whose values were unreadable */
-    uint64_t kept_dropped;       /* rules met by calls without room */
+    uint64_t kept_unread;        /* calls with unreadable values, once for each rule */
+    uint64_t kept_dropped;       /* calls without room, once for each rule they met */
     bool is_unreliable;          /* impossible figures of a program */
     uint64_t untracked;          /* threads without room */
     uint64_t warnings;

@@ -55,8 +55,8 @@ static int take_snapshot(struct trace_session *session)
     return result;
 }
 
-/* Before this a preloaded agent waits ahead of the command's own code; a held command is at its
- * main. */
+/* When planning begins, a preloaded agent waits and none of the command's code has run; a held
+ * command waits at its main. */
 int trace_program_set_up(struct trace_session *session, struct sprof_error *error)
 {
     const struct probe_backend *backend = session->backend;

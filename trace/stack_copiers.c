@@ -58,7 +58,7 @@ static bool read_there(const struct trace_session *session, const void *at, void
     return pread(session->process.code_fd, to, size, (off_t)(uintptr_t)at) == (ssize_t)size;
 }
 
-/* Without directories; empty: none. It may end with its mapping. */
+/* Drops directories; empty: none. The text may end at the end of its mapping. */
 static void read_name(const struct trace_session *session, const char *at, char name[NAME_BYTES])
 {
     size_t length = 0;

@@ -48,7 +48,7 @@ struct trace_file {
     uint64_t loaded_at; /* of its code */
     uint32_t module;    /* row id; 0: loaded at the start */
     uint64_t offset;    /* in the file, less the vaddr of the code */
-    uint32_t *callers;  /* by function of the plan */
+    uint32_t *callers;  /* number of direct callers, by function of the plan */
     struct trace_allocator *allocator;
 };
 
@@ -57,8 +57,8 @@ struct trace_probe {
     uint64_t further; /* added to the file's `offset` for code in another segment */
     uint32_t file;
     const struct plan_function *function;
-    uint32_t thunk; /* index of its thunk; not its own index if an earlier trace left thunks */
-    uint8_t tier;
+    uint32_t thunk;    /* index of its thunk; not its own index if an earlier trace left thunks */
+    uint8_t tier;      /* enum probe_tier */
     uint8_t operation; /* of an allocator, as in struct probe_heap */
     bool is_chosen;    /* else spare, or leaves frames */
     bool is_spare;     /* rests until a command chooses it */
@@ -72,13 +72,13 @@ struct trace_probe {
     uint64_t written_stack;        /* bytes, as last written */
     uint64_t written_heap;         /* blocks + bytes, as last written */
     uint64_t timed_calls, self_ns; /* of timed calls that have ended */
-    uint8_t governed;
-    uint64_t governed_calls; /* at the last look */
-    double governed_rate;    /* per nanosecond of CPU time */
+    uint8_t governed;              /* enum trace_governed */
+    uint64_t governed_calls;       /* at the last look */
+    double governed_rate;          /* per nanosecond of CPU time */
     bool is_logged;
     bool is_described;           /* it has its own row */
     uint64_t unlogged;           /* calls since the last row of unlogged calls */
-    uint32_t unlogged_second;    /* second of the run of that row */
+    uint32_t unlogged_second;    /* to which that row belongs, in the run */
     uint64_t unlogged_in_second; /* calls in that row */
     uint64_t first_ns;           /* of its first call, in time of the run */
     bool is_looked_for;          /* has a row of coverage */
@@ -120,10 +120,10 @@ struct trace_kept {
 /* Calls that met all other conditions of a rule that only the tracer can decide. The agent counts
  * those of other rules. */
 struct trace_late_counts {
-    uint64_t seen, taken;
+    uint64_t seen, taken; /* for `every`, for `next` */
     struct {
         uint64_t number, calls;
-    } seconds[2]; /* last odd and even second */
+    } seconds[2]; /* for `first`: last odd and even second */
 };
 
 /* What was last read from one program's agent. */

@@ -27,8 +27,8 @@ struct go_function {
     bool signal_return;  /* the trampoline that handlers return to */
     bool switches_stack; /* writes the stack pointer in ways that the table of depths does not show
                           */
-    bool leaves_stack;   /* runs what its caller passes on the thread's own stack, without a frame:
-                            it leaves the frame pointer as it was. Only its name shows it */
+    bool leaves_stack; /* runs, on the thread's own stack, what its caller passes, without a frame:
+                          it leaves the frame pointer as it was. Only its name shows it */
     /* Of a function that switches stacks and leaves the frame pointer as its only caller had it:
      * how deep that caller's stack is where it calls. 0: there is no such caller. */
     int64_t caller_depth;

@@ -54,7 +54,7 @@ int why_judge_pair(struct why_verdict *verdict, const struct why_table *table, u
                    uint32_t caller);
 
 /* holder.c: finds which function is on other threads' stacks while one waits for the lock in
- * `function`, and not else. The function `suspect` (0: none) needs less for it. Leaves `holder`
+ * `function`, and not else. For the function `suspect` (0: none) less is required. Leaves `holder`
  * zero where none is. 0 or SPROF_ENOMEM. */
 int why_find_holder(const struct why_table *table, uint32_t function, uint32_t suspect,
                     struct why_holder *holder);

@@ -182,7 +182,7 @@ static long take_mapping(struct task_struct *task, struct vm_area_struct *mappin
 /* Finds out where a stack ends that no walk has been through: the first stack of a process where
  * execve began it; a thread's at its thread control block, which libc puts at its top and the
  * thread pointer leads to; another one at the end of its mapping, or at the block where it lies in
- * the same mapping. Returns false where the mapping cannot be found just now; the end is where
+ * the same mapping. Returns false where the mapping cannot be looked up now; the end is where
  * memory is then. */
 static __always_inline bool find_end(struct task_struct *task, __u64 sp, __u64 stack_bytes,
                                      struct sampling_stack *stack)

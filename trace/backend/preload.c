@@ -38,7 +38,8 @@ static int set_environment(struct trace_session *session, struct sprof_error *er
                       others ? others : "");
     snprintf(variable, sizeof variable, PROBE_VARIABLE "=%d", session->trace->child_fd);
     if (session->trace->children) {
-        /* Sanitized children refuse libraries before theirs; they run untraced. */
+        /* A child with AddressSanitizer refuses to run if a library is loaded before the
+         * sanitizer's. It is not traced, but must run. */
         const char *flags = getenv("ASAN_OPTIONS");
         sprof_str_appendf(&sanitizer, "ASAN_OPTIONS=%s%sverify_asan_link_order=0",
                           flags ? flags : "", flags && *flags ? ":" : "");

@@ -74,7 +74,7 @@ static struct trace_drill_flow *flow_of(struct trace_below *below, uint32_t call
     return &below->flows.items[*place - 1];
 }
 
-/* Counts calls of the innermost function, and time once for each. */
+/* Adds calls to the innermost function, and their time once to each function of the path. */
 static int add_path(struct trace_below *below, const uint32_t *chain, size_t depth, uint64_t stamp,
                     uint64_t calls, double ns)
 {

@@ -56,7 +56,7 @@ struct trace_below_reader {
 int trace_below_read(struct trace_below_reader *reader, struct trace_session *program,
                      uint32_t slab);
 
-/* Its next reading begins at 0. */
+/* The next reading of the slab begins at 0. */
 void trace_below_forget(struct trace_below_slab *slab);
 
 /* Begins a new window. */

@@ -4,11 +4,11 @@
 #include <string.h>
 
 enum {
-    HELD = 2,         /* windows in a row with the condition */
-    PATIENCE = 10,    /* windows in a row without it */
-    JUDGED_CALLS = 5, /* or JUDGED_WINDOWS */
-    JUDGED_WINDOWS = 3,
-    LOW_WINDOWS = 3, /* windows in a row with few calls */
+    HELD = 2,           /* windows in a row in which the condition must hold */
+    PATIENCE = 10,      /* windows in a row without it, after which probes go */
+    JUDGED_CALLS = 5,   /* after so many calls a function is judged, … */
+    JUDGED_WINDOWS = 3, /* … or after so many windows */
+    LOW_WINDOWS = 3,    /* after so many in a row with few calls, or none, a probe goes */
     WAY_MOST = 255,
 };
 static const double culprit_share = 0.5, way_share = 0.2, low_share = 0.05;
@@ -416,7 +416,8 @@ static int look(struct trace_drill *drill, const struct trace_drill_window *wind
     return result;
 }
 
-/* For conditions that always hold. */
+/* Whether anything was measured. Drill-downs that begin without a measured condition need only
+ * this. */
 static bool is_active(const struct trace_drill_window *window)
 {
     return window->root.calls || window->flow_count || window->figure_count;

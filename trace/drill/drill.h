@@ -16,7 +16,7 @@ enum trace_found_by { TRACE_BY_ROOT, TRACE_BY_CALL, TRACE_BY_POINTER, TRACE_BY_C
 struct trace_drill_figures {
     uint32_t function;
     uint64_t calls, failed;
-    double ns, self_ns; /* of outermost calls, with callees */
+    double ns, self_ns; /* ns: of outermost calls, with callees */
 };
 
 struct trace_drill_flow {
@@ -79,7 +79,7 @@ struct trace_drill_step {
     enum trace_drill_action action;
     uint32_t function, cause;
     enum trace_found_by found_by;
-    double share; /* negative: no calls */
+    double share; /* when dropped: of its caller's weight; negative: never called */
 };
 
 struct trace_drill {

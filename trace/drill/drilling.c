@@ -103,6 +103,7 @@ int trace_drilling_probes(struct trace_session *program, size_t first, struct sp
 
 /* == Windows == */
 
+/* Includes probes that were switched by hand. */
 static int list_on(struct trace_drilling *drilling, struct trace_session *program)
 {
     program->below->on.count = 0;

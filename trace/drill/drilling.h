@@ -21,9 +21,9 @@ struct trace_drilling {
     bool is_reported[TRACE_DRILL_ROOTS];
     bool is_new[TRACE_DRILL_ROOTS];
     struct trace_below_reader reader;
-    uint64_t window_ns; /* begin of the window; 0: none yet */
+    uint64_t window_ns; /* start of the window; 0: none yet */
     uint64_t next_ns;   /* end of the window */
-    uint64_t begun_ns;  /* begin of the first */
+    uint64_t begun_ns;  /* start of the first */
     uint64_t cpu_ns;    /* of the programs, at window_ns */
     double step_cpu_ns; /* since the last step */
     bool is_uncalled_told;

@@ -11,7 +11,7 @@ struct trace_session;
 
 struct trace_coverage {
     uint64_t next_removal_ns;
-    bool keeps_probes;
+    bool keeps_probes; /* the process cannot be stopped */
 };
 
 /* Adds rows of functions that can be covered. */

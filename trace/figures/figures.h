@@ -96,7 +96,7 @@ struct trace_thread {
     SPROF_VEC(struct trace_open_caller) callers;
     struct trace_remarks remarks;
     struct store_call_packer packer; /* logged calls that have ended */
-    uint64_t last_ns;                /* begin of the last logged call */
+    uint64_t last_ns;                /* start of the last logged call */
     uint64_t cleared_head;           /* the ring's head at the last clear */
     bool is_over;                    /* the thread or trace has ended */
     uint64_t waits_for;              /* position after an unfilled ring unit; 0: none */
@@ -105,7 +105,7 @@ struct trace_thread {
 
 struct trace_threads {
     struct trace_thread *of_slab[PROBE_SLABS]; /* owned */
-    size_t count;                              /* slabs used so far */
+    size_t count;                              /* threads so far */
     uint64_t crowded_ns;                       /* until then, many threads begin and end */
     struct trace_thread others;                /* the shared row */
     struct counters_figures *others_figures;   /* by probe */
@@ -114,16 +114,18 @@ struct trace_threads {
 };
 
 enum trace_collecting {
-    TRACE_COLLECT_ENDED,
-    TRACE_COLLECT_ALL,  /* also other changed figures */
-    TRACE_COLLECT_END,  /* also logged calls: the trace ends, the threads go on */
-    TRACE_COLLECT_LAST, /* the program has ended */
+    TRACE_COLLECT_ENDED, /* threads that have ended */
+    TRACE_COLLECT_ALL,   /* also other changed figures */
+    TRACE_COLLECT_END,   /* also logged calls: the trace ends, the threads go on */
+    TRACE_COLLECT_LAST,  /* the program has ended */
 };
 
 /* == threads.c == */
 
+/* Begins the thread that holds a slab if it is new there. */
 int trace_meet_thread(struct trace_session *session, uint32_t slab);
 
+/* The same for a known holder. */
 int trace_thread_see(struct trace_session *session, uint32_t slab, uint32_t tid);
 
 /* Begins the row of threads without their own. */
@@ -173,7 +175,7 @@ void trace_find_tick(struct trace_session *session);
 /* Works at most once a second. */
 int trace_compare_clocks(struct trace_session *session);
 
-/* Return ns, at least 1. Clocks must have been compared. */
+/* Return a time in the run, and a length, in ns, at least 1. Clocks must have been compared. */
 uint64_t trace_time_of(const struct trace_session *session, uint64_t ticks);
 uint64_t trace_length_of(const struct trace_session *session, uint64_t ticks);
 

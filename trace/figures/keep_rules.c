@@ -139,6 +139,7 @@ static int64_t ticks_of(const struct trace_session *session, bool has, uint64_t 
     return has && ns ? (int64_t)ceil((double)ns / session->trace->clock.tick_ns) : INT64_MIN;
 }
 
+/* Rounds a number that no single equals toward `inside`, into the range. */
 static int64_t order_of_single(double value, double inside)
 {
     float single = (float)value;
@@ -173,7 +174,7 @@ static void write_tests(struct probe_keep_rule *to, const struct trace_keep_rule
     }
 }
 
-/* Whether it needs data from a call's begin. */
+/* Whether it needs data from a call's start. */
 static bool needs_beginning(const struct trace_keep_rule *rule)
 {
     bool tests = rule->late_count > 0 || rule->expressions[TRACE_KEEP_BY_CLASS];
@@ -268,7 +269,7 @@ int trace_keep_begin(struct trace_session *session, size_t first, struct sprof_e
 
 /* == Changes while a trace runs == */
 
-/* Numbers of open calls may have another purpose. */
+/* Kept calls need the number in each open call, which must have no other purpose. */
 static int refuse_rules(const struct trace_session *session, struct sprof_error *error)
 {
     const struct trace_options *options = &session->options;

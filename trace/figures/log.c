@@ -1,4 +1,4 @@
-/* The log: reads calls from threads' rings, joins begins and ends, and packs blocks. The command
+/* The log: reads calls from threads' rings, joins starts and ends, and packs blocks. The command
  * can overwrite rings, so everything is checked. */
 #include "trace/figures/log.h"
 #include "trace/figures/keep.h"
@@ -42,6 +42,7 @@ static uint64_t duration_of(const struct trace_session *session, struct trace_th
     return until_ns - call->start_ns;
 }
 
+/* Blocks name functions by nodes, because several programs use the same probe numbers. */
 static int name_function(struct trace_session *session, struct trace_probe *probe)
 {
     const struct store_call_function row = {session->run->id, probe->node, probe->node};
@@ -159,7 +160,7 @@ static int take_end(struct trace_session *session, struct trace_thread *thread, 
     if (!at)
         return 0; /* begun before the log */
     struct trace_open_call call = thread->open.items[at - 1];
-    call.begin = unit[1];
+    call.begin = unit[1]; /* unit[2] counts from there */
     memmove(&thread->open.items[at - 1], &thread->open.items[at],
             (thread->open.count - at) * sizeof call);
     thread->open.count--;

@@ -37,7 +37,8 @@ void trace_log_begin(struct trace_session *session);
 /* Reads a ring, as far as the database keeps up. */
 int trace_log_read(struct trace_session *session, struct trace_thread *thread, uint32_t slab);
 
-/* Reads all and writes open calls. `is_last`: the trace ends, else the thread. */
+/* Reads all and writes open calls. `is_last`: the program's trace ends, else the
+ * thread. */
 int trace_log_end(struct trace_session *session, struct trace_thread *thread, uint32_t slab,
                   bool is_last);
 

@@ -7,7 +7,7 @@
 struct trace_outside_slot {
     uint64_t address;
     uint64_t import, name; /* hashes of its symbol with and without version */
-    uint64_t seen;         /* useless value; 0: none */
+    uint64_t seen;         /* value that was examined in vain; 0: none */
     uint64_t target;       /* function; 0: unknown */
     uint32_t index;        /* of the thunk, if `target` is set */
     uint32_t file;

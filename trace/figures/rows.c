@@ -21,7 +21,7 @@ uint64_t trace_most_ticks(const struct trace_session *session)
     const double passed_ns = session->times.now_ns > session->times.start.ns
                                  ? (double)(session->times.now_ns - session->times.start.ns)
                                  : 0;
-    /* the command cannot overwrite these; they may be of many threads */
+    /* the command cannot overwrite uprobes' figures, which may be of many threads */
     return session->backend->in_nanoseconds
                ? INT64_MAX
                : slack + (uint64_t)(4 * passed_ns / session->times.ns_per_tick);

@@ -35,7 +35,7 @@ int trace_thread_rename(struct trace_session *session, uint32_t slab)
     return !named.comm.name || recording_event(session->recording, &named) ? SPROF_ENOMEM : 0;
 }
 
-/* Reports a fork if the thread id was used before. */
+/* A thread id that was used before is another thread's now: a fork record separates them. */
 int trace_thread_add_row(struct trace_session *session, struct trace_thread *thread)
 {
     const uint64_t now_ns = sprof_clock_monotonic_ns();
@@ -68,6 +68,7 @@ struct trace_cell *trace_cell_of(struct trace_thread *thread, uint32_t function)
     return &thread->cells.items[thread->cells.count - 1];
 }
 
+/* The tid of the shared row is 0. */
 int trace_shared_row_begin(struct trace_session *session)
 {
     struct trace_thread *rest = &session->threads.others;

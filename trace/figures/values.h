@@ -12,7 +12,7 @@ struct trace_session;
 
 enum { TRACE_RESULT = 0xff, TRACE_WHOLE = 0xff, TRACE_CLASS = 0xfe, TRACE_NO_WORD = 0xff };
 enum { TRACE_CAPTURED = 0x20 /* and up: two for each --capture */ };
-enum { TRACE_STEP = 0xfd /* a step to other pieces */ };
+enum { TRACE_STEP = 0xfd /* a step to other pieces, not shown itself */ };
 enum { TRACE_EARLY = 0x80 /* added to a parameter: as at the entry */ };
 
 struct trace_piece {
@@ -41,12 +41,12 @@ enum { TRACE_CAPTURED_MOST = 16 };
 struct trace_noted {
     uint32_t function;
     struct symbolize_signature signature;
-    bool is_known;      /* by debug information; else six words are shown */
-    bool is_hidden;     /* compared, not shown */
-    bool has_arguments; /* shown, with the result */
-    bool has_both;      /* as at the entry and at the end */
-    bool is_chosen;     /* not the integer registers in order */
-    uint8_t from[PROBE_WORDS];
+    bool is_known;                              /* by debug information; else six words are shown */
+    bool is_hidden;                             /* compared, not shown */
+    bool has_arguments;                         /* shown, with the result */
+    bool has_both;                              /* as at the entry and at the end */
+    bool is_chosen;                             /* not the integer registers in order */
+    uint8_t from[PROBE_WORDS];                  /* enum probe_word */
     uint8_t words[SYMBOLIZE_PARAMETERS + 1][2]; /* by parameter, then the result */
     uint64_t bias;
     struct trace_captured captured[TRACE_CAPTURED_MOST];

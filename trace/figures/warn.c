@@ -18,14 +18,14 @@ enum {
     DEPTH_MOST = 4096,
 };
 
-/* The begin of struct record in agent/probe/thread.h. */
+/* The start of struct record in agent/probe/thread.h. */
 struct record {
     uint64_t return_address, begin, parent, child_ticks, probe_ticks, slot, stat;
     uint32_t serial, node;
 };
 _Static_assert(sizeof(struct record) == PROBE_RECORD_BYTES, "as the agent writes it");
 
-/* The begin of struct thread there. */
+/* The start of struct thread there. */
 struct thread {
     uint64_t stats, innermost, low, high;
     uint32_t serial;

@@ -18,13 +18,13 @@ struct position {
 
 struct trace_callees {
     struct trace_session *session;
-    SPROF_VEC(uint8_t *) levels;
+    SPROF_VEC(uint8_t *) levels; /* by file and function */
     SPROF_VEC(struct position) waiting;
     struct sprof_map by_name;  /* hash of linkage name → by_address */
     struct sprof_map by_start; /* address → by_address */
     SPROF_VEC(struct position) by_address;
     SPROF_VEC(uint8_t *)
-    probed; /* empty: no callee is replaced */
+    probed; /* by file and function; empty: no callee is replaced */
 };
 
 /* == Looking up == */

@@ -13,7 +13,8 @@ int trace_callees_find(struct trace_callees **callees, struct trace_session *ses
                        struct sprof_error *error);
 
 /* Finds a function's callees, and those of callees without probes. *open: it calls through
- * pointers. *foreign: it calls other modules, which may call back. Otherwise as above. */
+ * pointers. *foreign: it calls other modules, which may call back. Returns 0 or SPROF_ENOMEM. The
+ * caller frees, also on failure. */
 int trace_callees_of(struct trace_callees **callees, struct trace_session *session, uint32_t file,
                      size_t function, bool *open, bool *foreign);
 

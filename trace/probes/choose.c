@@ -127,7 +127,8 @@ static bool sees_clock_go(const struct trace_session *session, uint32_t file,
            (may_leave_frames(path) || inject_raw_is_for(path));
 }
 
-/* Glibc's clone, not its split-off parts of the same name. */
+/* Glibc's clone, which begins threads and processes, some with the data of their creator's thread.
+ * Split-off parts of the same name follow it. */
 static bool clones(const struct trace_session *session, const struct trace_file *file,
                    const struct plan_function *function)
 {
@@ -138,7 +139,7 @@ static bool clones(const struct trace_session *session, const struct trace_file 
            trace_is_glibc(file->path) && !(before && !strcmp(before, "clone"));
 }
 
-/* Through syscall a thread can do the same. */
+/* Glibc's syscall can do what prctl and clone do. */
 static bool makes_any_call(const struct trace_session *session, const struct trace_file *file,
                            const struct plan_function *function)
 {
@@ -161,7 +162,7 @@ static bool stops_at_thunks(const char *path)
     return slash && !strncmp(slash, name, sizeof name - 1);
 }
 
-/* An exception begins in the frames of the probe's caller. */
+/* Whether an exception begins there. Its first frames are those of the probe's caller. */
 static bool throws(const char *name)
 {
     return name && (!strcmp(name, "__cxa_throw") || !strcmp(name, "__cxa_rethrow") ||
@@ -284,7 +285,7 @@ static int take_module(void *context, struct plan_module *module)
         session->untimed.runtime = sprof_arena_text(&session->arena, module->plan.runtime);
     if (!path || sprof_vec_push(&session->files, file))
         return sprof_error_memory(chooser->error);
-    module->plan = (struct plan){0};
+    module->plan = (struct plan){0}; /* the file owns it now */
     return 0;
 }
 

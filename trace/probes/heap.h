@@ -16,13 +16,14 @@ int trace_heap_find(struct trace_session *session, struct sprof_error *error);
 uint8_t trace_heap_operation(const struct trace_options *options, const struct trace_file *file,
                              const struct plan_function *function);
 
-/* SPROF_EUNSUPPORTED: no allocator can be probed. */
+/* SPROF_EUNSUPPORTED: there is no allocator, or a function of one has no probe, so that bytes would
+ * be missed. */
 int trace_heap_check_probes(struct trace_session *session, struct sprof_error *error);
 
 /* Whether allocator functions are chosen; their entries must pass the agent's C part. */
 bool trace_heap_measures_allocators(const struct trace_session *session);
 
-/* Writes limits for probes from `first` on. */
+/* Writes operations and limits of probes from `first` on for the agent. */
 int trace_heap_begin(struct trace_session *session, size_t first, struct sprof_error *error);
 
 #endif

@@ -196,7 +196,7 @@ static int read_symbol(struct trace_imports *imports, const struct symbols *symb
     const uint16_t version = version_of(symbols, index);
     const char *of =
         (version & 0x7fff) > VER_NDX_GLOBAL ? defined_version(symbols, version & 0x7fff) : NULL;
-    /* excludes resolvers */
+    /* functions only, and none that a resolver chooses */
     const uint64_t address =
         ELF64_ST_TYPE(symbol.st_info) == STT_FUNC ? bias + symbol.st_value : MANY;
     int result = name && of ? define(&imports->defined, import_of(name, of), address) : 0;

@@ -16,7 +16,7 @@ enum {
 };
 
 struct gaps {
-    SPROF_VEC(uint64_t) ends; /* pairs */
+    SPROF_VEC(uint64_t) ends; /* pairs: begin, end */
 };
 
 static int read_gaps(pid_t pid, struct gaps *gaps)
@@ -78,7 +78,7 @@ int trace_make_island(struct trace_session *session, struct trace_file *file, ui
     if (file->island)
         trace_ask(session, PROBE_UNMAP, file->island, file->island_bytes, -1);
     file->island_bytes = (bytes + PAGE - 1) / PAGE * PAGE;
-    int64_t at = -EEXIST;
+    int64_t at = -EEXIST; /* the program may have mapped something there meanwhile */
     for (int tries = 0; tries < ISLAND_TRIES && at == -EEXIST; tries++) {
         struct gaps gaps = {0};
         if (read_gaps(session->process.pid, &gaps))

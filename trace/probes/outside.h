@@ -1,4 +1,5 @@
-/* Measures time of functions outside traced modules, as in libc and system calls.
+/* Measures the time that probed functions spend outside of the traced modules, as in libc and
+ * system calls.
  *
  * A GOT slot that code only calls gets a thunk's address. The thunk measures the call, and the
  * agent subtracts it from the caller's self time. Calls through other pointers stay in self time.

@@ -147,7 +147,7 @@ static uint64_t place_far_copy(struct writing *writing, const struct trace_file 
     return at;
 }
 
-/* Returns the address after a sled, or a copy; 0: impossible. */
+/* Returns where a thunk continues: after a sled, or in a copy. 0: impossible, or out of memory. */
 static uint64_t place_body(struct writing *writing, const struct trace_file *file, uint32_t number)
 {
     const struct plan_function *function = writing->session->probes.items[number].function;

@@ -30,7 +30,7 @@ enum {
 struct site {
     uint64_t address;
     uint32_t probe;
-    bool is_busy;
+    bool is_busy; /* a thread stands within it */
 };
 
 struct code {

@@ -16,13 +16,13 @@ struct point {
     uint64_t at; /* of call or slot */
     uint64_t target;
     uint32_t file;
-    int32_t caller; /* NO_CALLER: several callers */
+    int32_t caller; /* number of its function; NO_CALLER: several, or a part of one */
     bool is_slot;
 };
 
 struct trace_points {
-    SPROF_VEC(struct point) list;
-    uint32_t with_caller, first;
+    SPROF_VEC(struct point) list; /* those with a caller first */
+    uint32_t with_caller, first;  /* count of these; number of the first point */
     uint64_t calls;
     struct sprof_map functions; /* address → number */
     struct sprof_map slots;     /* addresses of points */

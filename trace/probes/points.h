@@ -20,7 +20,7 @@ int trace_points_place(struct trace_session *session, struct sprof_error *error)
 
 void trace_points_switch(struct trace_session *session, bool are_on);
 
-/* Returns other numbers unchanged. */
+/* Returns the function of a call point; other numbers unchanged. */
 uint32_t trace_points_caller(const struct trace_session *session, uint32_t number);
 
 void trace_points_collect(struct trace_session *session, const struct probe_stat *stats);

@@ -165,7 +165,7 @@ int trace_ranges_begin(struct trace_session *session, struct sprof_error *error)
  * without counting. */
 void trace_switch(struct trace_session *session)
 {
-    bool switched = false;
+    bool switched = false; /* probes of allocators, which see bytes that checked calls allocate */
     for (size_t i = 0; i < session->probes.count; i++) {
         struct trace_probe *probe = &session->probes.items[i];
         probe->is_on = probe->is_drilled && (probe->is_chosen || probe->is_spare);

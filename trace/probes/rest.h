@@ -21,7 +21,8 @@ struct trace_resting {
 /* Puts probes to rest after a time, and retries failed wakes. */
 void trace_rest_refresh(struct trace_session *session);
 
-/* Puts probes to rest without delay; retries later if threads do not stop. */
+/* Puts probes to rest without the wait after the last stop; wakes none. If threads do not stop,
+ * trace_rest_refresh tries again. */
 void trace_rest_now(struct trace_session *session);
 
 /* Marks the jump as gone. The next one leads to the thunk. */

@@ -61,7 +61,7 @@ enum uprobe_how {
 
 /* Like struct probe_stat of agent/probe.h. */
 struct uprobe_stat {
-    __u64 calls;
+    __u64 calls; /* timed */
     __u64 ends[UPROBE_HOWS];
     __s64 self, total;
     __u64 probe_ns;
@@ -84,13 +84,13 @@ struct uprobe_frame {
 /* The first frame is a sentinel. */
 struct uprobe_thread {
     __u32 depth;
-    __u32 all;
+    __u32 all; /* argument of end_calls, set at each probe */
     struct uprobe_frame frames[UPROBE_FRAMES];
 };
 
 /* Written by sprof. */
 struct uprobe_control {
-    __u32 stop_at_exec; /* this process stops at its execve, then 0 */
+    __u32 stop_at_exec; /* pid of the process that stops at its execve; then 0 */
     __u32 stopped;
     __u64 cleared_ns; /* of open calls, earlier time does not count */
     __u64 period;     /* rises at a clear */

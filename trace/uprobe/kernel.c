@@ -18,7 +18,7 @@ static const struct uprobe_kernel NONE = {
 #include <sys/syscall.h>
 
 enum {
-    STATS = 1 << 16,
+    STATS = 1 << 16, /* pairs of thread and function */
     READ_AT_ONCE = 1 << 10,
     LONG_LOAD_IMMEDIATE = 0x18, /* two instructions long */
     ATTACH_UPROBES = 48,        /* BPF_TRACE_UPROBE_MULTI, since Linux 6.6 */

@@ -20,8 +20,8 @@
 #include <unistd.h>
 
 enum {
-    READ_SHARE = 10, /* at most 1/READ_SHARE of the time */
-    OVER = 1 << 16,  /* flag: the thread has ended */
+    READ_SHARE = 10, /* reading takes at most 1/READ_SHARE of the time */
+    OVER = 1 << 16,  /* flag: the thread has ended, and all was copied */
     BOUND_MOST = 50, /* percent, if no function was chosen */
 };
 
@@ -257,6 +257,7 @@ static void report_refused(struct trace_session *session, const struct trace_fil
     sprof_str_release(&names);
 }
 
+/* Takes over the list of sites. */
 static int keep_placed(struct trace_session *session, const struct image *image,
                        struct uprobe_sites *sites)
 {
@@ -470,7 +471,7 @@ static bool has_thread(const struct trace_session *session, uint32_t tid)
     return access(path, F_OK) == 0;
 }
 
-/* Threads that ended before are complete. */
+/* Threads that ended before the figures are read make no more. */
 static int note_ended(struct trace_session *session, struct sprof_map *ended)
 {
     struct trace_uprobes *uprobes = session->uprobes;

@@ -31,7 +31,7 @@ int trace_uprobes_hold(struct trace_session *session, struct sprof_error *error)
 /* Also releases the command. */
 int trace_uprobes_place(struct trace_session *session, struct sprof_error *error);
 
-/* Copies figures to the agent's memory, now and then or `at_once`. */
+/* Copies figures to the shared memory, as an agent would, now and then or `at_once`. */
 int trace_uprobes_read(struct trace_session *session, bool at_once);
 
 bool trace_uprobes_has_ended(const struct trace_session *session, uint32_t tid);
