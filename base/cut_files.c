@@ -50,7 +50,7 @@ static bool is_private(uintptr_t address)
         }
     if (fd >= 0)
         close(fd);
-    return found && is;
+    return fd < 0 || (found && is); /* without a free descriptor it is not known */
 }
 
 /* Where that is not what happened, the fault comes again and ends the process. */

@@ -107,10 +107,22 @@ void counters_states_between(const struct counters_states *states, uint64_t from
     *ready_ns = to.ready_ns - from.ready_ns;
 }
 
-bool counters_states_are_known(const struct counters_states *states, uint64_t from_ns,
-                               uint64_t lost_ns)
+/* Whether the sums at a moment are those of whole gaps, or what was lost was lost before. */
+static bool is_exact_at(const struct counters_states *states, uint64_t ns, uint64_t lost_ns)
 {
-    return from_ns >= lost_ns || before(states, states->gaps.count)->ended_ns > lost_ns;
+    const size_t index = gap_behind(states, ns);
+    if (index == states->gaps.count)
+        return true;
+    const struct counters_gap *gap = &states->gaps.items[index];
+    return gap->begun_ns >= ns || gap->begun_ns >= lost_ns || is_single(gap, before(states, index));
+}
+
+bool counters_states_are_known(const struct counters_states *states, uint64_t from_ns,
+                               uint64_t to_ns, uint64_t lost_ns)
+{
+    return !lost_ns ||
+           ((from_ns >= lost_ns || before(states, states->gaps.count)->ended_ns > lost_ns) &&
+            is_exact_at(states, from_ns, lost_ns) && is_exact_at(states, to_ns, lost_ns));
 }
 
 void counters_states_release(struct counters_states *states)

@@ -30,10 +30,11 @@ int counters_states_add(struct counters_states *states, const struct counters_ga
 void counters_states_between(const struct counters_states *states, uint64_t from_ns, uint64_t to_ns,
                              uint64_t *waiting_ns, uint64_t *ready_ns);
 
-/* Whether the sums hold all gaps from a moment on, where some were lost up to `lost_ns` (0: none
- * were): it is later, or a gap that ended later has the sums of those before it. */
+/* Whether the sums between two moments are known, where gaps were lost up to `lost_ns` (0: none
+ * were): the first moment is later, or a gap that ended later has the sums of those before it. A
+ * gap that is joined with the time of lost ones may hold neither moment. */
 bool counters_states_are_known(const struct counters_states *states, uint64_t from_ns,
-                               uint64_t lost_ns);
+                               uint64_t to_ns, uint64_t lost_ns);
 
 void counters_states_release(struct counters_states *states);
 

@@ -209,7 +209,7 @@ static int symbolize_jit_frames(struct derive *derive, struct derive_job *job,
     if (!failed_open && symbolize_jit_is_cut(jit))
         job->module->row.problem = "its perf map or jitdump is so long that only the beginning was "
                                    "read: restart the program to begin a new one";
-    if (why.message[0])
+    else if (why.message[0])
         job->module->row.problem = sprof_arena_text(&derive->arena, why.message);
     const int failed =
         jit ? symbolize_jit(result, jit, job->addresses, job->address_count, NULL) : 0;

@@ -311,17 +311,23 @@ static void append_requests(struct sprof_str *text, const struct report_dataset 
 static void append_no_states(struct sprof_str *text, const struct report_dataset *dataset)
 {
     const char *reason = NULL;
-    size_t without = 0;
-    for (size_t i = 0; i < dataset->runs.count; i++)
-        if (dataset->runs.items[i].no_call_states) {
+    size_t without = 0, with_rules = 0;
+    for (size_t i = 0, rule = 0; i < dataset->runs.count; i++) {
+        const bool has_rules =
+            rule < dataset->keep_rules.count && dataset->keep_rules.items[rule].run == i;
+        while (rule < dataset->keep_rules.count && dataset->keep_rules.items[rule].run == i)
+            rule++;
+        with_rules += has_rules;
+        if (has_rules && dataset->runs.items[i].no_call_states) {
             reason = dataset->runs.items[i].no_call_states;
             without++;
         }
+    }
     if (!without)
         return;
     sprof_str_append(text, " · how long they waited is not known");
-    if (without < dataset->runs.count)
-        sprof_str_appendf(text, " of %zu of %zu runs", without, dataset->runs.count);
+    if (without < with_rules)
+        sprof_str_appendf(text, " of %zu of %zu runs", without, with_rules);
     sprof_str_appendf(text, ", without BPF (%s)", reason);
 }
 

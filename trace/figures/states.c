@@ -192,7 +192,8 @@ struct trace_call_states trace_states_between(const struct trace_session *sessio
     const struct gapped_thread *known =
         place && *place ? &states->threads.items[*place - FIRST] : NULL;
     found.is_known = known && known->pid == thread->pid &&
-                     counters_states_are_known(&known->states, begin_ns + from_ns, states->lost_ns);
+                     counters_states_are_known(&known->states, begin_ns + from_ns, begin_ns + to_ns,
+                                               states->lost_ns);
     if (found.is_known)
         counters_states_between(&known->states, begin_ns + from_ns, begin_ns + to_ns,
                                 &found.waiting_ns, &found.ready_ns);

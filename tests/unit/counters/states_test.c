@@ -84,16 +84,25 @@ static void test_anew(void)
 /* Gaps were lost up to a moment: a later gap has the sums, and what begins later misses none. */
 static void test_lost(void)
 {
-    CU_ASSERT(counters_states_are_known(&states, 5, 0));
-    CU_ASSERT(counters_states_are_known(&states, 3000, 3000));
-    CU_ASSERT_FALSE(counters_states_are_known(&states, 2999, 3000));
+    CU_ASSERT(counters_states_are_known(&states, 5, 105, 0));
+    CU_ASSERT(counters_states_are_known(&states, 3000, 3100, 3000));
+    CU_ASSERT_FALSE(counters_states_are_known(&states, 2999, 3099, 3000));
     add(1000, 80, 20);
-    CU_ASSERT_FALSE(counters_states_are_known(&states, 500, 3000));
-    CU_ASSERT_FALSE(counters_states_are_known(&states, 2000, 3000));
-    CU_ASSERT(counters_states_are_known(&states, 500, 0));
+    CU_ASSERT_FALSE(counters_states_are_known(&states, 500, 600, 3000));
+    CU_ASSERT_FALSE(counters_states_are_known(&states, 2000, 2100, 3000));
+    CU_ASSERT(counters_states_are_known(&states, 500, 600, 0));
     add(3500, 7, 0);
-    CU_ASSERT(counters_states_are_known(&states, 500, 3000));
-    CU_ASSERT_FALSE(counters_states_are_known(&states, 500, 4000));
+    CU_ASSERT(counters_states_are_known(&states, 500, 600, 3000));
+    CU_ASSERT_FALSE(counters_states_are_known(&states, 500, 600, 4000));
+    counters_states_release(&states);
+    /* 1000 ns of waiting were lost between 1000 and 3400 */
+    const struct counters_gap first = {900, 1000, 100, 0}, later = {3400, 3500, 1200, 0};
+    CU_ASSERT_EQUAL(counters_states_add(&states, &first), 0);
+    CU_ASSERT_EQUAL(counters_states_add(&states, &later), 0);
+    CU_ASSERT(counters_states_are_known(&states, 500, 4000, 3000));
+    CU_ASSERT_FALSE(counters_states_are_known(&states, 3010, 3400, 3000));
+    CU_ASSERT_FALSE(counters_states_are_known(&states, 500, 2000, 3000));
+    CU_ASSERT(counters_states_are_known(&states, 3600, 3700, 3000));
     counters_states_release(&states);
 }
 
