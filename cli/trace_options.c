@@ -166,13 +166,11 @@ const struct cli_option cli_trace_options[] = {
      FIELD(no_outside), cli_set_flag},
     {"no-states", 0, NULL,
      "with --keep and --mode log: leave out how long each call ran, waited and was ready for a "
-     "CPU, "
-     "which BPF measures at each change of threads",
+     "CPU, which BPF measures at each change of threads",
      FIELD(no_states), cli_set_flag},
     {"stack", 0, NULL,
      "a column of `sprof stats` more: how deep in its thread's stack a function was called at "
-     "most; "
-     "some 10 ns a call more",
+     "most; some 10 ns a call more",
      FIELD(stack), cli_set_flag},
     {"heap", 0, NULL,
      "columns of `sprof stats` more: how many bytes functions allocate themselves and with what "
@@ -202,8 +200,7 @@ const struct cli_option cli_trace_options[] = {
      "keep single calls, with all their callers: \"over 20ms\", \"self over 5ms\", \"throws\", "
      "\"slowest 10\", \"every 100\", \"first 5 a second\", \"next 5\", \"returns < 0\", \"errno = "
      "ENOENT\", \"q->state >= 500\", \"changed q->state\", \"below ^handle_\", \"class Query\"; "
-     "several "
-     "joined by \"and\"; behind \": RE\" for which functions",
+     "several joined by \"and\"; behind \": RE\" for which functions",
      FIELD(keep), cli_add_keep_rule},
     {"args", 0, "[=[both:]RE]",
      "with --keep: also the arguments and results of kept calls (of such functions), by debug "

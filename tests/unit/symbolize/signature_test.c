@@ -9,6 +9,40 @@ static int keep(void *context, size_t index, const struct symbolize_signature *s
     return 0;
 }
 
+/* The signature of one function, and what it lies in. */
+struct read {
+    struct fixture fixture;
+    struct image *image;
+    struct sprof_arena arena;
+    struct symbolize_signature signature;
+};
+
+/* `build` makes "a" of the source "a.cc"; the output of `find` begins with the function's address.
+ */
+static void read_signature(struct read *read, const char *source, const char *build,
+                           const char *find)
+{
+    *read = (struct read){.image = NULL};
+    fixture_open(&read->fixture);
+    fixture_text(&read->fixture, "a.cc", source);
+    fixture_run(&read->fixture, build);
+    char *line = fixture_output(&read->fixture, find);
+    const uint64_t start = strtoull(line, NULL, 16);
+    const struct image_request request = {.file.path = fixture_path(&read->fixture, "a")};
+    CU_ASSERT_EQUAL_FATAL(image_open(&read->image, &request, NULL), 0);
+    CU_ASSERT_EQUAL(symbolize_signatures(read->image, NULL, &start, 1, NULL, &read->arena, keep,
+                                         &read->signature),
+                    0);
+    free(line);
+}
+
+static void release(struct read *read)
+{
+    image_free(read->image);
+    sprof_arena_release(&read->arena);
+    fixture_close(&read->fixture);
+}
+
 /* What the calling convention leaves open behind a number of unknown kind, debug information says:
  * the address of an object is in rdx. */
 static void test_objects_behind_unknown_types(void)
@@ -18,29 +52,16 @@ static void test_objects_behind_unknown_types(void)
         "void show(const Text &) {}\n"
         "long take(__int128 wide, Text text) { show(text); return text.used + (long)wide; }\n"
         "int main() { return 0; }\n";
-    struct fixture fixture;
-    struct image *image = NULL;
-    struct sprof_arena arena = {0};
-    struct symbolize_signature signature = {0};
-    fixture_open(&fixture);
-    fixture_text(&fixture, "a.cc", source);
-    fixture_run(&fixture, "c++ -O1 -g -fPIC -c a.cc && c++ -shared -o a a.o");
-    char *line = fixture_output(&fixture, "nm a | grep _Z4taken4Text");
-    const uint64_t start = strtoull(line, NULL, 16);
-    const struct image_request request = {.file.path = fixture_path(&fixture, "a")};
-    CU_ASSERT_EQUAL_FATAL(image_open(&image, &request, NULL), 0);
-    CU_ASSERT_EQUAL(symbolize_signatures(image, NULL, &start, 1, NULL, &arena, keep, &signature),
-                    0);
-    CU_ASSERT_EQUAL_FATAL(signature.count, 2);
-    const struct symbolize_value *text = &signature.parameters[1];
+    struct read read;
+    read_signature(&read, source, "c++ -O1 -g -fPIC -c a.cc && c++ -shared -o a a.o",
+                   "nm a | grep _Z4taken4Text");
+    CU_ASSERT_EQUAL_FATAL(read.signature.count, 2);
+    const struct symbolize_value *text = &read.signature.parameters[1];
     CU_ASSERT_STRING_EQUAL(text->name, "text");
     CU_ASSERT_EQUAL(text->places[0], SYMBOLIZE_INTEGER + 2);
     CU_ASSERT_EQUAL(text->places[1], SYMBOLIZE_NOWHERE);
     CU_ASSERT_TRUE(text->is_by_address);
-    image_free(image);
-    sprof_arena_release(&arena);
-    free(line);
-    fixture_close(&fixture);
+    release(&read);
 }
 
 /* Classes have their scopes, those that an object's class derives from, too. */
@@ -57,26 +78,12 @@ static void test_scopes_of_classes(void)
         "int main(int count, char **) { return net::go(count); }\n";
     static const char *const wanted[] = {"net::(anonymous namespace)::Fast", "store::Query",
                                          "store::Box<int>", "store::Query::Part"};
-    struct fixture fixture;
-    struct image *image = NULL;
-    struct sprof_arena arena = {0};
-    struct symbolize_signature signature = {0};
-    fixture_open(&fixture);
-    fixture_text(&fixture, "a.cc", source);
-    fixture_run(&fixture, "c++ -O1 -g a.cc -o a");
-    char *line = fixture_output(&fixture, "nm a | grep Fast3runEi");
-    const uint64_t start = strtoull(line, NULL, 16);
-    const struct image_request request = {.file.path = fixture_path(&fixture, "a")};
-    CU_ASSERT_EQUAL_FATAL(image_open(&image, &request, NULL), 0);
-    CU_ASSERT_EQUAL(symbolize_signatures(image, NULL, &start, 1, NULL, &arena, keep, &signature),
-                    0);
-    CU_ASSERT_EQUAL_FATAL(signature.class_count, 4);
+    struct read read;
+    read_signature(&read, source, "c++ -O1 -g a.cc -o a", "nm a | grep Fast3runEi");
+    CU_ASSERT_EQUAL_FATAL(read.signature.class_count, 4);
     for (size_t i = 0; i < 4; i++)
-        CU_ASSERT_STRING_EQUAL(signature.classes[i], wanted[i]);
-    image_free(image);
-    sprof_arena_release(&arena);
-    free(line);
-    fixture_close(&fixture);
+        CU_ASSERT_STRING_EQUAL(read.signature.classes[i], wanted[i]);
+    release(&read);
 }
 
 void sprof_suite_symbolize_signature(void);

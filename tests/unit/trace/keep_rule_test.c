@@ -5,6 +5,20 @@
 #include <math.h>
 #include <string.h>
 
+/* A rule that does not parse: what the message says, and the column under which its caret stands.
+ */
+static void refused(const char *text, const char *wanted, int column)
+{
+    struct trace_keep_rule rule;
+    struct sprof_error error;
+    CU_ASSERT_EQUAL(trace_keep_rule_parse(&rule, text, &error), SPROF_EUSAGE);
+    const char *caret = strrchr(error.message, '\n');
+    CU_ASSERT_PTR_NOT_NULL_FATAL(caret);
+    CU_ASSERT_PTR_NOT_NULL(strstr(error.message, wanted));
+    CU_ASSERT_EQUAL(strlen(caret), 1 + 2 + (size_t)column + 1);
+    CU_ASSERT_EQUAL(caret[strlen(caret) - 1], '^');
+}
+
 static void test_conditions(void)
 {
     struct trace_keep_rule rule;
@@ -185,14 +199,8 @@ static void test_late(void)
                  {"path = \"x", "the second quotation mark", 9},
                  {"path = \"\"", "a text of 1 to 255 bytes", 7},
                  {"q->state = ENOENT", "a number", 11}};
-    for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
-        struct sprof_error error;
-        CU_ASSERT_EQUAL(trace_keep_rule_parse(&rule, wrong[i].text, &error), SPROF_EUSAGE);
-        const char *caret = strrchr(error.message, '\n');
-        CU_ASSERT_PTR_NOT_NULL_FATAL(caret);
-        CU_ASSERT_PTR_NOT_NULL(strstr(error.message, wrong[i].wanted));
-        CU_ASSERT_EQUAL(strlen(caret), 1 + 2 + (size_t)wrong[i].column + 1);
-    }
+    for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++)
+        refused(wrong[i].text, wrong[i].wanted, wrong[i].column);
 }
 
 static void test_units(void)
@@ -253,16 +261,8 @@ static void test_places(void)
                  {"over 1µs and over 2s", "each condition once", 13},
                  {"throws : \"a", "the second quotation mark", 11},
                  {"slow", "a condition", 0}};
-    for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
-        struct trace_keep_rule rule;
-        struct sprof_error error;
-        CU_ASSERT_EQUAL(trace_keep_rule_parse(&rule, wrong[i].text, &error), SPROF_EUSAGE);
-        const char *caret = strrchr(error.message, '\n');
-        CU_ASSERT_PTR_NOT_NULL_FATAL(caret);
-        CU_ASSERT_PTR_NOT_NULL(strstr(error.message, wrong[i].wanted));
-        CU_ASSERT_EQUAL(strlen(caret), 1 + 2 + (size_t)wrong[i].column + 1);
-        CU_ASSERT_EQUAL(caret[strlen(caret) - 1], '^');
-    }
+    for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++)
+        refused(wrong[i].text, wrong[i].wanted, wrong[i].column);
 }
 
 /* Only what is near the place is shown, and nothing that a terminal would act on. */
