@@ -55,7 +55,7 @@ holds_split() {
 }
 
 case_record() {
-    expect 0 sprof record -o a.db -- "$vm/split" once 80 && cp err summary && holds_split a.db || return
+    expect 0 sprof record -o a.db -- "$vm/split" once 400 && cp err summary && holds_split a.db || return
     expect 0 sprof report -v -i a.db || return
     if since 5 17; then
         says 'perf per CPU, filtered in the kernel' out && says_not 'without' out
@@ -81,15 +81,15 @@ case_record_pid() {
 }
 
 case_record_pc() {
-    expect 0 sprof record -m pc -o c.db -- "$vm/split" once 80 && holds_split c.db
+    expect 0 sprof record -m pc -o c.db -- "$vm/split" once 400 && holds_split c.db
 }
 
 case_sigprof() {
-    expect 0 sprof record --source sigprof -o d.db -- "$vm/split" once 80 && holds_split d.db
+    expect 0 sprof record --source sigprof -o d.db -- "$vm/split" once 400 && holds_split d.db
 }
 
 case_wall() {
-    expect 0 sprof record --clock wall -o e.db -- sh -c "'$vm/split' once 80; sleep 0.3" && holds_split e.db
+    expect 0 sprof record --clock wall -o e.db -- sh -c "'$vm/split' once 400; sleep 0.3" && holds_split e.db
 }
 
 case_wall_pid() {
@@ -108,7 +108,7 @@ case_wall_pid() {
 
 case_user() {
     setting perf_event_paranoid 2
-    as_user sprof record -o /tmp/g.db -- "$vm/split" once 80 >out 2>err || fail "$(cat err)" || return
+    as_user sprof record -o /tmp/g.db -- "$vm/split" once 400 >out 2>err || fail "$(cat err)" || return
     says 'kernel.perf_event_paranoid is 2' || return
     since 5 16 || says 'raise `ulimit -l`, or run `sudo sysctl kernel.perf_event_mlock_kb=8196`' || return
     holds_split /tmp/g.db
@@ -116,13 +116,13 @@ case_user() {
 
 case_user_limit() { # locked memory of 8 MiB, as newer kernels have, is enough for whole slices
     setting perf_event_paranoid 2
-    (ulimit -l 16384 && as_user sprof record -o /tmp/h.db -- "$vm/split" once 80) >out 2>err || fail "$(cat err)" || return
+    (ulimit -l 16384 && as_user sprof record -o /tmp/h.db -- "$vm/split" once 400) >out 2>err || fail "$(cat err)" || return
     says_not 'of each stack were copied'
 }
 
 case_user_refused() { # Debian's own value
     setting perf_event_paranoid 3
-    as_user sprof record -o /tmp/i.db -- "$vm/split" once 80 >out 2>err || fail "$(cat err)" || return
+    as_user sprof record -o /tmp/i.db -- "$vm/split" once 400 >out 2>err || fail "$(cat err)" || return
     says 'SIGPROF agent' && holds_split /tmp/i.db
 }
 
@@ -130,7 +130,7 @@ case_lowered_rate() {
     local before result
     before=$(cat /proc/sys/kernel/perf_event_max_sample_rate)
     setting perf_event_max_sample_rate 500 || fail "the limit cannot be set" || return
-    expect 0 sprof record -o j.db -- "$vm/split" once 80 && says "above the kernel's limit, 500 Hz" &&
+    expect 0 sprof record -o j.db -- "$vm/split" once 400 && says "above the kernel's limit, 500 Hz" &&
         expect 2 sprof record -F 997 -o k.db -- true && says 'perf_event_max_sample_rate'
     result=$?
     setting perf_event_max_sample_rate "$before"
@@ -162,7 +162,7 @@ case_trace_uprobe() {
 }
 
 case_page() {
-    expect 0 sprof record -o o.db -- "$vm/split" once 80 && expect 0 sprof html -i o.db -o o.html && [ -s o.html ] || fail "no page"
+    expect 0 sprof record -o o.db -- "$vm/split" once 400 && expect 0 sprof html -i o.db -o o.html && [ -s o.html ] || fail "no page"
 }
 
 case_terminate() {
