@@ -3,9 +3,9 @@
 #include "base/command.h"
 #include "cli/commands.h"
 #include "cli/controlled.h"
-#include "cli/embed_choice.h"
 #include "cli/probes_summary.h"
 #include "cli/producers.h"
+#include "cli/recorded_choice.h"
 #include "cli/style.h"
 #include "cli/values.h"
 #include "embed/embed.h"
@@ -334,12 +334,12 @@ static int check_embed(const struct arguments *arguments, const struct cli_opera
 static int embed(struct cli_terminal *terminal, const struct arguments *arguments,
                  const struct cli_operands *operands, struct sprof_error *error)
 {
-    struct cli_embed_choice choice = {0};
+    struct cli_recorded_choice choice = {0};
     int code = check_embed(arguments, operands, error);
     if (!code && arguments->from)
-        code = cli_embed_choose(&choice, arguments->from, operands->items[0],
-                                arguments->least_percent > 0 ? arguments->least_percent : 1,
-                                terminal, error);
+        code = cli_choose_for_embed(&choice, arguments->from, operands->items[0],
+                                    arguments->least_percent > 0 ? arguments->least_percent : 1,
+                                    terminal, error);
     const bool by_names = !arguments->from;
     const struct embed_request embedding = {
         .path = operands->count ? operands->items[0] : NULL,
@@ -357,7 +357,7 @@ static int embed(struct cli_terminal *terminal, const struct arguments *argument
                choice.is_traced ? "the trace called" : "samples found hot, with their callers");
     if (!code)
         print_embedded(&embedding, &embedded);
-    cli_embed_choice_release(&choice);
+    cli_recorded_choice_release(&choice);
     return code;
 }
 

@@ -132,6 +132,10 @@ static int check(const struct cli_trace_arguments *arguments, const struct cli_o
                                "--mode coverage sees the first call of each function alone: "
                                "--warn-over, --watchdog, --stack-check and --heap-check go with "
                                "modes stats and log");
+    if (arguments->errors_of && arguments->drill.adaptive)
+        return sprof_error_set(error, SPROF_EUSAGE, 0,
+                               "--adaptive begins with the functions of --root alone: give it "
+                               "without --keep-errors-of");
     if (check_keep(arguments, error) || check_use(arguments, error))
         return SPROF_EUSAGE;
     return check_pids(&arguments->pids, error);
@@ -174,6 +178,24 @@ static int reload_config(void *context, struct trace_options *trace, struct spro
     trace->drill.uncalled = arguments->drill.uncalled || fresh->drill.uncalled;
     trace->drill.conditions = fresh->drill.over.list.items;
     trace->drill.condition_count = fresh->drill.over.list.count;
+    return 0;
+}
+
+/* Adds the functions of --keep-errors-of to those of --function. */
+static int choose_recorded(struct cli_terminal *terminal, struct cli_trace_arguments *arguments,
+                           struct sprof_error *error)
+{
+    struct cli_recorded_choice *chosen = &arguments->chosen;
+    if (!arguments->errors_of)
+        return 0;
+    const int result = cli_choose_for_errors(chosen, arguments->errors_of, terminal, error);
+    if (result)
+        return result;
+    for (size_t i = 0; i < chosen->functions.count; i++)
+        if (sprof_vec_push(&arguments->functions.list, chosen->functions.items[i]))
+            return sprof_error_memory(error);
+    cli_say(terminal, "%s: %s function%s whose calls were kept or left by an exception",
+            arguments->errors_of, sprof_digits_of(chosen->count).text, sprof_plural(chosen->count));
     return 0;
 }
 
@@ -252,9 +274,11 @@ static int run(struct cli_terminal *terminal, void *all, const struct cli_operan
     int status = read_config(arguments, operands, error);
     if (!status)
         status = check(arguments, operands, error);
+    terminal->verbose = arguments->verbose;
+    if (!status)
+        status = choose_recorded(terminal, arguments, error);
     if (status)
         return status;
-    terminal->verbose = arguments->verbose;
     struct trace_options trace = options_of(terminal, arguments, operands);
     struct trace_session *session;
     status = cli_drill_apply(&arguments->drill, &arguments->children_of, &trace, error);
@@ -291,6 +315,7 @@ static void release(void *all)
     sprof_vec_release(&arguments->watchdog.list);
     sprof_vec_release(&arguments->heap_check.list);
     cli_keep_rules_release(&arguments->keep);
+    cli_recorded_choice_release(&arguments->chosen);
     cli_drill_release(&arguments->drill);
     cli_config_release(&arguments->config);
     sprof_vec_release(&arguments->rules.list);

@@ -5,6 +5,7 @@
 #include "cli/config.h"
 #include "cli/drill.h"
 #include "cli/keep.h"
+#include "cli/recorded_choice.h"
 #include "cli/values.h"
 #include "trace/trace.h"
 
@@ -34,6 +35,8 @@ struct cli_trace_arguments {
     struct cli_trace_heap_limits heap_check;
     struct cli_keep_rules keep;
     struct cli_drill drill;
+    const char *errors_of; /* recording; NULL: none */
+    struct cli_recorded_choice chosen;
     const char *config_path;
     struct cli_config config;
     char program[PATH_MAX];               /* for which a section of it is */

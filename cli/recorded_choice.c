@@ -1,5 +1,5 @@
-/* Chooses by a recording which functions get probes in a copy of a program. */
-#include "cli/embed_choice.h"
+/* Chooses by a recording which functions get probes. */
+#include "cli/recorded_choice.h"
 
 #include "cli/open.h"
 #include "store/store.h"
@@ -13,7 +13,7 @@ enum { NAMES = 100 };
 static const double least_below = 0.2;
 
 struct choosing {
-    struct cli_embed_choice *choice;
+    struct cli_recorded_choice *choice;
     struct sprof_str expression;
     size_t names; /* in it */
     struct sprof_error *error;
@@ -21,7 +21,7 @@ struct choosing {
 
 static int flush(struct choosing *choosing)
 {
-    struct cli_embed_choice *choice = choosing->choice;
+    struct cli_recorded_choice *choice = choosing->choice;
     if (!choosing->names)
         return 0;
     const char *text = choosing->expression.failed
@@ -80,8 +80,15 @@ static void append_query(struct sprof_str *sql, bool is_traced, const char *modu
     append_quoted(sql, slash ? slash + 1 : module);
 }
 
-static int choose(struct choosing *choosing, struct store *store, const char *module,
-                  double least_percent)
+static int choose_by(struct choosing *choosing, struct store *store, const char *sql)
+{
+    const int result = sql ? store_query(store, sql, take_name, choosing, choosing->error)
+                           : sprof_error_memory(choosing->error);
+    return !result && flush(choosing) ? sprof_error_memory(choosing->error) : result;
+}
+
+static int choose_for_embed(struct choosing *choosing, struct store *store, const char *module,
+                            double least_percent)
 {
     static const char traced[] =
         "SELECT count(*) FROM v_call_stats WHERE run_id = (SELECT max(id) FROM run)";
@@ -90,25 +97,23 @@ static int choose(struct choosing *choosing, struct store *store, const char *mo
     int result = store_query(store, traced, take_flag, is_traced, choosing->error);
     append_query(&sql, *is_traced, module, least_percent);
     if (!result)
-        result = sql.failed ? sprof_error_memory(choosing->error)
-                            : store_query(store, sql.text, take_name, choosing, choosing->error);
-    if (!result && flush(choosing))
-        result = sprof_error_memory(choosing->error);
+        result = choose_by(choosing, store, sql.failed ? NULL : sql.text);
     sprof_str_release(&sql);
-    sprof_str_release(&choosing->expression);
     return result;
 }
 
-int cli_embed_choose(struct cli_embed_choice *choice, const char *recording, const char *module,
-                     double least_percent, struct cli_terminal *terminal, struct sprof_error *error)
+int cli_choose_for_embed(struct cli_recorded_choice *choice, const char *recording,
+                         const char *module, double least_percent, struct cli_terminal *terminal,
+                         struct sprof_error *error)
 {
     struct choosing choosing = {.choice = choice, .error = error};
     struct store *store = NULL;
     int result = cli_open_recording(&store, recording, terminal, error);
     if (!result)
-        result = choose(&choosing, store, module, least_percent);
+        result = choose_for_embed(&choosing, store, module, least_percent);
     if (store)
         store_close(store, NULL);
+    sprof_str_release(&choosing.expression);
     if (!result && !choice->count)
         result = sprof_error_set(error, SPROF_ENOTFOUND, 0,
                                  choice->is_traced
@@ -119,9 +124,38 @@ int cli_embed_choose(struct cli_embed_choice *choice, const char *recording, con
     return result;
 }
 
-void cli_embed_choice_release(struct cli_embed_choice *choice)
+int cli_choose_for_errors(struct cli_recorded_choice *choice, const char *recording,
+                          struct cli_terminal *terminal, struct sprof_error *error)
+{
+    static const char of_calls[] =
+        "SELECT DISTINCT coalesce(f.linkage_name, f.name) FROM function f JOIN"
+        " (SELECT function_id FROM v_kept_call WHERE (rules IS NOT NULL OR exit = 'exception')"
+        "   AND run_id = (SELECT max(id) FROM run)"
+        "  UNION SELECT function_id FROM v_call WHERE exit = 'exception'"
+        "   AND run_id = (SELECT max(id) FROM run)) c ON c.function_id = f.id";
+    static const char of_sums[] = "SELECT DISTINCT linkage_name FROM v_call_stats"
+                                  " WHERE abnormal > 0 AND run_id = (SELECT max(id) FROM run)";
+    struct choosing choosing = {.choice = choice, .error = error};
+    struct store *store = NULL;
+    int result = cli_open_recording(&store, recording, terminal, error);
+    if (!result)
+        result = choose_by(&choosing, store, of_calls);
+    if (!result && !choice->count)
+        result = choose_by(&choosing, store, of_sums);
+    if (store)
+        store_close(store, NULL);
+    sprof_str_release(&choosing.expression);
+    if (!result && !choice->count)
+        result = sprof_error_set(error, SPROF_ENOTFOUND, 0,
+                                 "no call in %s was kept by a rule or left by an exception: name "
+                                 "functions by --function",
+                                 recording);
+    return result;
+}
+
+void cli_recorded_choice_release(struct cli_recorded_choice *choice)
 {
     sprof_vec_release(&choice->functions);
     sprof_arena_release(&choice->texts);
-    *choice = (struct cli_embed_choice){0};
+    *choice = (struct cli_recorded_choice){0};
 }
