@@ -76,13 +76,12 @@ static bool is_open(const struct flat *flat, size_t address)
     return flat->of[address].entry == FLATTEN_NONE;
 }
 
-static void walk_new_units(struct flat *flat)
+static void walk_new_unit(struct flat *flat, uint32_t unit)
 {
-    for (size_t i = 0; i < flat->units.count && !flat->failed; i++)
-        if (!flat->units.items[i].walked) {
-            flat->units.items[i].walked = true;
-            symbolize_flatten_unit(flat, (uint32_t)(i + 1), false);
-        }
+    if (unit == NO_UNIT || flat->units.items[unit - 1].walked || flat->failed)
+        return;
+    flat->units.items[unit - 1].walked = true;
+    symbolize_flatten_unit(flat, unit, false);
 }
 
 /* Units some address of which is still without a function. */
@@ -97,22 +96,40 @@ static void walk_again_everywhere(struct flat *flat)
     }
 }
 
+/* A function that several units have is in the image once, as the first of them has it: a linker
+ * that keeps one of the copies may give its range to the others, too. */
 static void assign_by_aranges(struct flat *flat, Dwarf *dwarf)
 {
+    const struct addresses *addresses = flat->addresses;
     Dwarf_Aranges *aranges;
     size_t count;
-    if (dwarf_getaranges(dwarf, &aranges, &count) != 0)
-        return;
-    for (size_t i = 0; i < flat->addresses->count && !flat->failed; i++) {
-        Dwarf_Off offset;
+    Dwarf_Off *units = calloc(addresses->count + 1, sizeof *units); /* offset + 1; 0: none */
+    flat->failed |= !units;
+    if (!units || dwarf_getaranges(dwarf, &aranges, &count) != 0)
+        count = 0;
+    for (size_t k = 0; k < count && flat->steps_left; k++) {
         Dwarf_Addr start;
+        Dwarf_Word length;
+        Dwarf_Off offset;
+        if (dwarf_getarangeinfo(dwarf_onearange(aranges, k), &start, &length, &offset) ||
+            !symbolize_dwarf_code_begins(flat->code, start))
+            continue;
+        flat->steps_left--;
+        for (size_t i = addresses_lower_bound(addresses, start - flat->delta);
+             i < addresses->count && addresses->items[i] + flat->delta - start < length &&
+             flat->steps_left;
+             i++) {
+            flat->steps_left--;
+            if (!units[i] || offset < units[i] - 1)
+                units[i] = offset + 1;
+        }
+    }
+    for (size_t i = 0; i < addresses->count && units && !flat->failed; i++) {
         Dwarf_Die die;
-        Dwarf_Arange *range =
-            dwarf_getarange_addr(aranges, flat->addresses->items[i] + flat->delta);
-        if (range && dwarf_getarangeinfo(range, &start, NULL, &offset) == 0 &&
-            symbolize_dwarf_code_begins(flat->code, start) && dwarf_offdie(dwarf, offset, &die))
+        if (units[i] && dwarf_offdie(dwarf, units[i] - 1, &die))
             flat->of[i].unit = add_unit(flat, &die);
     }
+    free(units);
 }
 
 /* A unit whose ranges are being matched. */
@@ -183,10 +200,10 @@ static void assign_by_units(struct flat *flat, Dwarf *dwarf)
         if (!holds_code(&die))
             continue;
         symbolize_flatten_each_range(flat, &die, assign_range, &candidate);
+        walk_new_unit(flat, candidate.unit);
         if (!candidate.has_ranges && sprof_vec_push(&silent, die))
             flat->failed = true;
     }
-    walk_new_units(flat);
     for (size_t i = 0; i < silent.count && !flat->failed && has_open_address(flat); i++)
         try_unit(flat, &silent.items[i]);
     sprof_vec_release(&silent);
@@ -201,7 +218,8 @@ int symbolize_units_flatten(struct flat *flat, Dwarf *dwarf, uint64_t delta,
     if (!flat->of)
         return SPROF_ENOMEM;
     assign_by_aranges(flat, dwarf);
-    walk_new_units(flat);
+    for (uint32_t unit = 1; unit <= flat->units.count; unit++)
+        walk_new_unit(flat, unit);
     if (has_open_address(flat))
         assign_by_units(flat, dwarf);
     walk_again_everywhere(flat);

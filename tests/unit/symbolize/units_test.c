@@ -190,6 +190,47 @@ static void test_unended_texts(void)
     check_unended("");
 }
 
+/* Two units have a function, of which the linker keeps the first copy; bfd gives its address to the
+ * other one, too, whose lines are 40 and more. */
+static void test_kept_copies(void)
+{
+    static const char *const commands[] = {
+        "c++ -O2 -g 1.cc 2.cc -o a",
+        "c++ -O2 -g -gsplit-dwarf 1.cc 2.cc -o a",
+        "c++ -O2 -gdwarf-4 -gsplit-dwarf 1.cc 2.cc -o a",
+        "clang++ -O2 -gdwarf-5 -gsplit-dwarf 1.cc 2.cc -o a",
+        "clang++ -O2 -gmlt -gsplit-dwarf 1.cc 2.cc -o a",
+    };
+    static const char copy[] = "volatile int sink;\n"
+                               "__attribute__((always_inline)) inline int in(int a)\n"
+                               "{ return a * sink; }\n"
+                               "__attribute__((noinline)) inline int copied(int a)\n"
+                               "{\n"
+                               "    return in(a) + in(sink);\n"
+                               "}\n";
+    struct fixture fixture;
+    char text[1024];
+    fixture_open(&fixture);
+    snprintf(text, sizeof text, "#line 1\nextern %s\nint second(int);\n%s", copy,
+             "int main(int c, char **) { return copied(c) + second(c); }\n");
+    fixture_text(&fixture, "1.cc", text);
+    snprintf(text, sizeof text, "#line 40\n%s\nint second(int a) { return copied(a); }\n", copy);
+    fixture_text(&fixture, "2.cc", text);
+    for (size_t i = 0; i < sizeof commands / sizeof *commands; i++) {
+        fixture_run(&fixture, commands[i]);
+        const uint64_t start = naming_nm(&fixture, "a", "_Z6copiedi");
+        struct naming naming = {.image = naming_image(fixture_path(&fixture, "a"))};
+        for (uint64_t k = 0; k < 12; k++) /* fewer bytes than it has */
+            CU_ASSERT_EQUAL(sprof_vec_push(&naming.addresses, start + k), 0);
+        naming_run(&naming, NULL, NULL);
+        CU_ASSERT_TRUE(naming.result.frame_count > naming.addresses.count);
+        for (size_t k = 0; k < naming.result.frame_count; k++)
+            CU_ASSERT_TRUE(naming.result.frames[k].line < 10);
+        naming_close(&naming);
+    }
+    fixture_close(&fixture);
+}
+
 void sprof_suite_symbolize_units(void);
 void sprof_suite_symbolize_units(void)
 {
@@ -200,4 +241,5 @@ void sprof_suite_symbolize_units(void)
     CU_add_test(suite, "lines without functions", test_lines_without_functions);
     CU_add_test(suite, "numbers at offsets", test_numbers_at);
     CU_add_test(suite, "texts without an end", test_unended_texts);
+    CU_add_test(suite, "copies of which one is kept", test_kept_copies);
 }
