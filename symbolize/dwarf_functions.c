@@ -299,11 +299,14 @@ static bool extent_is_wanted(const struct walk *walk)
     return false;
 }
 
-/* A unit without them may have its code anywhere. */
+/* A unit without them may have its code anywhere. DWARF 2 has one range at most, which GCC writes
+ * for code of several sections, too, and leaves out all but one of them. */
 static bool has_ranges(const struct dwarf_unit *unit)
 {
+    enum { ONE_RANGE = 2 };
     const struct dwarf_extent *extent = &unit->extent;
-    return extent->ranges_class != DWARF_NONE || (extent->low_is_known && extent->high_pc);
+    return extent->ranges_class != DWARF_NONE ||
+           (unit->version > ONE_RANGE && extent->low_is_known && extent->high_pc);
 }
 
 /* Whether a unit holds an address, or any code where all is wanted; of one that gives no ranges,

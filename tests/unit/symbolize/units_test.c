@@ -56,6 +56,24 @@ static void test_incomplete_aranges(void)
     fixture_close(&fixture);
 }
 
+/* The range that the unit has is that of .text alone. */
+static void test_one_range_for_two_sections(void)
+{
+    struct fixture fixture;
+    fixture_open(&fixture);
+    fixture_text(&fixture, "a.c",
+                 "__attribute__((noinline, section(\".text.apart\"))) int apart(int a)\n"
+                 "{\n"
+                 "    return a * 3;\n"
+                 "}\n"
+                 "int main(int argc, char **argv) { (void)argv; return apart(argc); }\n");
+    fixture_run(&fixture, "cc -O1 -gdwarf-2 -gstrict-dwarf a.c -o a;"
+                          "objcopy --strip-symbol=apart --strip-symbol=main a bare");
+    check_function(&fixture, "a", "apart", "apart", 1);
+    check_function(&fixture, "a", "main", "main", 5);
+    fixture_close(&fixture);
+}
+
 static void test_no_aranges(void)
 {
     struct fixture fixture;
@@ -237,6 +255,7 @@ void sprof_suite_symbolize_units(void)
     CU_pSuite suite = CU_add_suite("symbolize/units", NULL, NULL);
     CU_add_test(suite, "incomplete aranges", test_incomplete_aranges);
     CU_add_test(suite, "no aranges", test_no_aranges);
+    CU_add_test(suite, "one range for two sections", test_one_range_for_two_sections);
     CU_add_test(suite, "a nested function", test_nested_function);
     CU_add_test(suite, "lines without functions", test_lines_without_functions);
     CU_add_test(suite, "numbers at offsets", test_numbers_at);
