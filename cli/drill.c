@@ -7,8 +7,8 @@
 int cli_add_condition(void *field, const char *text, struct sprof_error *error)
 {
     struct cli_conditions *conditions = field;
-    struct trace_condition condition;
-    const int result = trace_condition_parse(&condition, text, error);
+    struct rules_condition condition;
+    const int result = rules_condition_parse(&condition, text, error);
     if (result)
         return result;
     return sprof_vec_push(&conditions->list, condition) ? sprof_error_memory(error) : 0;

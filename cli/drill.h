@@ -11,7 +11,7 @@ struct cli_drill {
     uint64_t step_ns;
     struct cli_texts roots;
     struct cli_conditions {
-        SPROF_VEC(struct trace_condition) list;
+        SPROF_VEC(struct rules_condition) list;
     } over;
     SPROF_VEC(char *) owned; /* texts for --root without --adaptive */
 };

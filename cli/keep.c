@@ -7,13 +7,13 @@
 int cli_add_keep_rule(void *field, const char *text, struct sprof_error *error)
 {
     struct cli_keep_rules *rules = field;
-    struct trace_keep_rule rule;
-    const int result = trace_keep_rule_parse(&rule, text, error);
+    struct rules_keep rule;
+    const int result = rules_keep_parse(&rule, text, error);
     if (result)
         return result;
     if (!sprof_vec_push(&rules->list, rule))
         return 0;
-    trace_keep_rule_release(&rule);
+    rules_keep_release(&rule);
     return sprof_error_memory(error);
 }
 
@@ -34,25 +34,25 @@ int cli_set_arguments(void *field, const char *expression, struct sprof_error *e
 int cli_add_capture(void *field, const char *text, struct sprof_error *error)
 {
     struct cli_keep_rules *rules = field;
-    struct trace_capture capture;
-    if (rules->captures.count == TRACE_CAPTURES)
+    struct rules_capture capture;
+    if (rules->captures.count == RULES_CAPTURES)
         return sprof_error_set(error, SPROF_EUSAGE, 0, "a trace has at most %d of --capture",
-                               (int)TRACE_CAPTURES);
-    const int result = trace_capture_parse(&capture, text, error);
+                               (int)RULES_CAPTURES);
+    const int result = rules_capture_parse(&capture, text, error);
     if (result)
         return result;
     if (!sprof_vec_push(&rules->captures, capture))
         return 0;
-    trace_capture_release(&capture);
+    rules_capture_release(&capture);
     return sprof_error_memory(error);
 }
 
 void cli_keep_rules_release(struct cli_keep_rules *rules)
 {
     for (size_t i = 0; i < rules->list.count; i++)
-        trace_keep_rule_release(&rules->list.items[i]);
+        rules_keep_release(&rules->list.items[i]);
     for (size_t i = 0; i < rules->captures.count; i++)
-        trace_capture_release(&rules->captures.items[i]);
+        rules_capture_release(&rules->captures.items[i]);
     sprof_vec_release(&rules->captures);
     sprof_vec_release(&rules->list);
 }

@@ -6,9 +6,9 @@
 #include "trace/trace.h"
 
 struct cli_keep_rules {
-    SPROF_VEC(struct trace_keep_rule) list;
+    SPROF_VEC(struct rules_keep) list;
     bool arguments; /* --args: values of kept calls are wanted, too … */
-    SPROF_VEC(struct trace_capture) captures;
+    SPROF_VEC(struct rules_capture) captures;
     const char *arguments_of; /* … of functions that this expression finds; NULL: of all */
     const char *requests_of;  /* --request: each call of such functions is one; NULL: none */
     bool arguments_both;      /* … as they are at the entry and at the end */

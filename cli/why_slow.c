@@ -67,15 +67,15 @@ static int run(struct trace_session *trace, struct cli_why_looking *looking, pid
     return status ? status : sampling.status;
 }
 
-static int keep_rules(struct trace_keep_rule rules[RULES], char over[64],
+static int keep_rules(struct rules_keep rules[RULES], char over[64],
                       const struct cli_why_slow *slow, struct sprof_error *error)
 {
     const uint64_t over_ns = slow->over_ns ? slow->over_ns : CLI_WHY_LONG_NS;
     const bool is_even = over_ns % 1000 == 0;
     snprintf(over, 64, "over %llu%s", (unsigned long long)(is_even ? over_ns / 1000 : over_ns),
              is_even ? "us" : "ns");
-    const int status = trace_keep_rule_parse(&rules[0], USUAL_RULE, error);
-    return status ? status : trace_keep_rule_parse(&rules[1], over, error);
+    const int status = rules_keep_parse(&rules[0], USUAL_RULE, error);
+    return status ? status : rules_keep_parse(&rules[1], over, error);
 }
 
 /* Opens the trace, then the recording of what it traces. */
@@ -106,7 +106,7 @@ int cli_why_slow(const struct cli_why_slow *slow, struct record_options *record,
 {
     const bool launches = record->command != NULL;
     const int end_fd = launches ? -1 : cli_signals_end_fd();
-    struct trace_keep_rule rules[RULES];
+    struct rules_keep rules[RULES];
     struct trace_session *trace;
     char over[64];
     pid_t command = 0;

@@ -46,9 +46,9 @@ struct trace_module_rule {
     enum trace_module_when when;
 };
 
-struct trace_capture;
-struct trace_keep_rule;
-struct trace_condition;
+struct rules_capture;
+struct rules_keep;
+struct rules_condition;
 
 /* Calls to warn of. Zero: none. */
 struct trace_warn_options {
@@ -69,7 +69,7 @@ struct trace_drill_options {
     bool observe;                             /* report the first choice, change nothing */
     bool uncalled;                            /* keep probes of uncalled functions */
     uint64_t step_ns;                         /* 0: a second */
-    const struct trace_condition *conditions; /* the last match for a root decides */
+    const struct rules_condition *conditions; /* the last match for a root decides */
     size_t condition_count;
     /* Rereads `conditions` and `uncalled` from the file of options. NULL: no file. */
     int (*reload)(void *context, struct trace_options *options, struct sprof_error *error);
@@ -121,13 +121,13 @@ struct trace_options {
     uint32_t depth;    /* of logged calls; 0: any */
     uint64_t max_size; /* bytes after which no call is logged; 0: any */
     struct trace_warn_options warn;
-    const struct trace_keep_rule *keep; /* calls with rows, in mode stats */
+    const struct rules_keep *keep; /* calls with rows, in mode stats */
     size_t keep_count;
     struct trace_drill_options drill;
     const char *requests_of;              /* functions whose calls are requests; NULL: none */
     bool arguments;                       /* record arguments and results of calls with rows */
     const char *arguments_of;             /* NULL: all functions */
-    const struct trace_capture *captures; /* more values of kept calls */
+    const struct rules_capture *captures; /* more values of kept calls */
     size_t capture_count;
     bool arguments_both; /* at entry and exit */
     bool no_cache;

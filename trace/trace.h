@@ -3,10 +3,8 @@
 #ifndef SPROF_TRACE_TRACE_H
 #define SPROF_TRACE_TRACE_H
 
-#include "trace/condition.h"
+#include "rules/rules.h"
 #include "trace/exec_events.h"
-#include "trace/capture.h"
-#include "trace/keep_rule.h"
 #include "trace/session.h"
 
 #endif

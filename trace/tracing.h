@@ -10,6 +10,7 @@
 #include "inject/inject.h"
 #include "plan/plan.h"
 #include "recording/recording.h"
+#include "rules/rules.h"
 #include "target/target.h"
 #include "trace/compiled.h"
 #include "trace/executed.h"
@@ -20,7 +21,6 @@
 #include "trace/figures/values.h"
 #include "trace/governor.h"
 #include "trace/history.h"
-#include "trace/keep_rule.h"
 #include "trace/loader.h"
 #include "trace/membership.h"
 #include "trace/probe_backend.h"
@@ -95,9 +95,9 @@ struct trace_probe {
 
 /* A rule for kept calls. Agent and rows use its number, which is never reused. */
 struct trace_rule {
-    struct trace_keep_rule rule;
+    struct rules_keep rule;
     char *text;
-    struct plan_expressions *functions, *by[TRACE_KEEP_EXPRESSIONS]; /* NULL: all; owned */
+    struct plan_expressions *functions, *by[RULES_KEEP_EXPRESSIONS]; /* NULL: all; owned */
     uint64_t from_ns, to_ns; /* in time of the run; to_ns 0: in force */
     bool is_over;
 };

@@ -125,7 +125,7 @@ static void place_uprobes(struct plan *plan, struct image *image)
             .is_chosen = true};
         FUZZ_REQUIRE(sprof_vec_push(&session.probes, probe) == 0);
     }
-    FUZZ_REQUIRE(uprobe_sites_find(&sites, &session, &file, image) == 0);
+    FUZZ_REQUIRE(trace_uprobe_sites_find(&sites, &session, &file, image) == 0);
     sprof_vec_release(&sites.list);
     sprof_vec_release(&sites.refused);
 }

@@ -14,7 +14,7 @@ import sys
 # Header: the libraries that own it.
 OWNERS = {
     "linux/perf_event.h": "sampler agent",
-    "bpf/bpf_helpers.h": "sampler symbolize trace",
+    "bpf/bpf_helpers.h": "sampler symbolize uprobe",
     "bpf/bpf_core_read.h": "sampler",
     "libelf.h": "image symbolize",
     "gelf.h": "image symbolize",
@@ -54,7 +54,7 @@ COMMON = re.compile(
 )
 
 # Libraries whose public header shows further headers of theirs.
-WITH_PARTS = {"agent", "arch", "base", "counters", "inject", "model", "plan", "recording", "store", "trace"}
+WITH_PARTS = {"agent", "arch", "base", "counters", "inject", "model", "plan", "recording", "rules", "store", "trace", "uprobe"}
 
 # Public headers that few need: the library's own does not include them.
 APART = {"base/compat.h", "arch/probe.h"}

@@ -10,8 +10,8 @@ static const char *name_of(const struct trace_drilling *drilling, uint32_t funct
     return drilling->functions.items[function].name;
 }
 
-static void append_names(const struct trace_drilling *drilling, const struct trace_drill *drill,
-                         enum trace_drill_action action, struct sprof_str *out)
+static void append_names(const struct trace_drilling *drilling, const struct rules_drill *drill,
+                         enum rules_drill_action action, struct sprof_str *out)
 {
     size_t count = 0;
     for (size_t i = 0; i < drill->steps.count; i++)
@@ -22,7 +22,7 @@ static void append_names(const struct trace_drilling *drilling, const struct tra
         sprof_str_append(out, ", …");
 }
 
-static size_t count_steps(const struct trace_drill *drill, enum trace_drill_action action)
+static size_t count_steps(const struct rules_drill *drill, enum rules_drill_action action)
 {
     size_t count = 0;
     for (size_t i = 0; i < drill->steps.count; i++)
@@ -30,24 +30,24 @@ static size_t count_steps(const struct trace_drill *drill, enum trace_drill_acti
     return count;
 }
 
-static uint32_t cause_of(const struct trace_drill *drill)
+static uint32_t cause_of(const struct rules_drill *drill)
 {
     uint32_t cause = drill->root;
     for (size_t i = 0; i < drill->steps.count; i++)
-        if (drill->steps.items[i].action == TRACE_DRILL_ADD)
+        if (drill->steps.items[i].action == RULES_DRILL_ADD)
             cause = drill->steps.items[i].cause;
     return cause;
 }
 
 void trace_drilling_report_step(struct trace_drilling *drilling, size_t root, uint64_t stopped_ns)
 {
-    const struct trace_drill *drill = &drilling->drills[root];
+    const struct rules_drill *drill = &drilling->drills[root];
     const struct sprof_log *log = drilling->common->options.log;
     const double seconds = (double)(sprof_clock_monotonic_ns() - drilling->begun_ns) / 1e9;
-    const size_t added = count_steps(drill, TRACE_DRILL_ADD),
-                 would = count_steps(drill, TRACE_DRILL_WOULD_ADD);
+    const size_t added = count_steps(drill, RULES_DRILL_ADD),
+                 would = count_steps(drill, RULES_DRILL_WOULD_ADD);
     struct sprof_str names = {0};
-    append_names(drilling, drill, would ? TRACE_DRILL_WOULD_ADD : TRACE_DRILL_ADD, &names);
+    append_names(drilling, drill, would ? RULES_DRILL_WOULD_ADD : RULES_DRILL_ADD, &names);
     if (added)
         sprof_log_message(log, SPROF_LOG_NOTE,
                           "step %u, after %.1f s: %zu probe%s below %s: %s; threads stood still "
@@ -65,13 +65,13 @@ void trace_drilling_report_step(struct trace_drilling *drilling, size_t root, ui
 
 const char *trace_drilling_mark(struct trace_drilling *drilling, size_t root)
 {
-    const struct trace_drill *drill = &drilling->drills[root];
+    const struct rules_drill *drill = &drilling->drills[root];
     struct sprof_str text = {0};
-    if (drill->state == TRACE_DRILL_FOUND)
+    if (drill->state == RULES_DRILL_FOUND)
         sprof_str_appendf(
             &text, "culprit: %.200s",
             name_of(drilling, drill->nodes.items[drill->way.items[drill->way.count - 1]].function));
-    else if (drill->state > TRACE_DRILL_LOOKS)
+    else if (drill->state > RULES_DRILL_LOOKS)
         sprof_str_appendf(&text, "%.200s: the drill-down has ended",
                           name_of(drilling, drill->root));
     else
@@ -89,7 +89,7 @@ static double part_of(double part, double whole)
     return whole > 0 ? 100 * (part < whole ? part / whole : 1) : 0;
 }
 
-static void append_condition(const struct trace_drill *drill, struct sprof_str *out)
+static void append_condition(const struct rules_drill *drill, struct sprof_str *out)
 {
     if (!drill->condition.text)
         return;
@@ -99,38 +99,38 @@ static void append_condition(const struct trace_drill *drill, struct sprof_str *
     sprof_str_appendf(out, " (%.*s", length, drill->condition.text);
     if (drill->measured > 0) {
         sprof_str_append(out, ": ");
-        trace_condition_append(&drill->condition, drill->measured, out);
+        rules_condition_append(&drill->condition, drill->measured, out);
     }
     sprof_str_append(out, ")");
 }
 
 /* Appends a function's total and own part of the root's weight. */
-static void append_on_way(const struct trace_drilling *drilling, const struct trace_drill *drill,
+static void append_on_way(const struct trace_drilling *drilling, const struct rules_drill *drill,
                           size_t place, struct sprof_str *out)
 {
-    static const char *const found[] = {[TRACE_BY_ROOT] = "",
-                                        [TRACE_BY_CALL] = "",
-                                        [TRACE_BY_POINTER] = ", called by a pointer",
-                                        [TRACE_BY_CALLBACK] = ", called back by another module"};
-    const struct trace_drill_node *root = &drill->nodes.items[0],
+    static const char *const found[] = {[RULES_BY_ROOT] = "",
+                                        [RULES_BY_CALL] = "",
+                                        [RULES_BY_POINTER] = ", called by a pointer",
+                                        [RULES_BY_CALLBACK] = ", called back by another module"};
+    const struct rules_drill_node *root = &drill->nodes.items[0],
                                   *node = &drill->nodes.items[drill->way.items[place]];
-    const double whole = trace_drill_weight(drill, root);
+    const double whole = rules_drill_weight(drill, root);
     sprof_str_appendf(out, "  %*s%s%s  %.0f %%", (int)(2 * place), "", place ? "→ " : "",
                       name_of(drilling, node->function),
-                      part_of(trace_drill_weight(drill, node), whole));
-    sprof_str_appendf(out, ", itself %.0f %%", part_of(trace_drill_own_weight(drill, node), whole));
+                      part_of(rules_drill_weight(drill, node), whole));
+    sprof_str_appendf(out, ", itself %.0f %%", part_of(rules_drill_own_weight(drill, node), whole));
     if (node->calls) {
         sprof_str_appendf(out, "; %llu calls of ", (unsigned long long)node->calls);
-        trace_append_time(out, node->ns / (double)node->calls);
+        rules_append_time(out, node->ns / (double)node->calls);
     }
     sprof_str_appendf(out, "%s\n", found[node->found_by]);
 }
 
-static const struct trace_drill_node *next_other(const struct trace_drill *drill, double below)
+static const struct rules_drill_node *next_other(const struct rules_drill *drill, double below)
 {
-    const struct trace_drill_node *next = NULL;
+    const struct rules_drill_node *next = NULL;
     for (size_t i = 1; i < drill->nodes.count; i++) {
-        const struct trace_drill_node *node = &drill->nodes.items[i];
+        const struct rules_drill_node *node = &drill->nodes.items[i];
         bool is_on_way = false;
         for (size_t w = 0; w < drill->way.count; w++)
             is_on_way |= drill->way.items[w] == i;
@@ -141,7 +141,7 @@ static const struct trace_drill_node *next_other(const struct trace_drill *drill
     return next;
 }
 
-static void append_others(const struct trace_drilling *drilling, const struct trace_drill *drill,
+static void append_others(const struct trace_drilling *drilling, const struct rules_drill *drill,
                           struct sprof_str *out)
 {
     size_t uncalled = 0, called = 0, shown = 0;
@@ -150,7 +150,7 @@ static void append_others(const struct trace_drilling *drilling, const struct tr
         called += drill->nodes.items[i].part > 0;
         uncalled += !(drill->nodes.items[i].part > 0);
     }
-    for (const struct trace_drill_node *node;
+    for (const struct rules_drill_node *node;
          shown < OTHERS_SHOWN && (node = next_other(drill, below)); shown++) {
         below = node->part;
         sprof_str_appendf(out, "%s%.80s %.2g %%",
@@ -165,39 +165,39 @@ static void append_others(const struct trace_drilling *drilling, const struct tr
                           sprof_plural(uncalled));
 }
 
-static void append_observed(const struct trace_drilling *drilling, const struct trace_drill *drill,
+static void append_observed(const struct trace_drilling *drilling, const struct rules_drill *drill,
                             struct sprof_str *out)
 {
     sprof_str_appendf(out, "%s: below it probes would be added, in this order:\n",
                       name_of(drilling, drill->root));
     for (size_t i = 1; i < drill->nodes.count; i++)
         sprof_str_appendf(out, "  %s%s\n", name_of(drilling, drill->nodes.items[i].function),
-                          drill->nodes.items[i].found_by == TRACE_BY_POINTER
+                          drill->nodes.items[i].found_by == RULES_BY_POINTER
                               ? " (perhaps called by a pointer)"
                               : "");
 }
 
 /* The culprit probably waits if the processes used less CPU than half its time. */
-static void append_waiting(const struct trace_drilling *drilling, const struct trace_drill *drill,
-                           const struct trace_drill_node *culprit, struct sprof_str *out)
+static void append_waiting(const struct trace_drilling *drilling, const struct rules_drill *drill,
+                           const struct rules_drill_node *culprit, struct sprof_str *out)
 {
     const double part = culprit->self_ns > 0 ? drilling->step_cpu_ns / culprit->self_ns : 1;
-    if (drill->condition.kind != TRACE_ERRORS && part < 0.5)
+    if (drill->condition.kind != RULES_ERRORS && part < 0.5)
         sprof_str_appendf(out, "  on a CPU for at most %.0f %% of that: it waits, or has no CPU\n",
                           100 * part);
 }
 
-static void append_verdict(const struct trace_drilling *drilling, const struct trace_drill *drill,
-                           const struct trace_drill_node *last, struct sprof_str *out)
+static void append_verdict(const struct trace_drilling *drilling, const struct rules_drill *drill,
+                           const struct rules_drill_node *last, struct sprof_str *out)
 {
-    const char *what = drill->condition.kind == TRACE_ERRORS ? "errors" : "time";
+    const char *what = drill->condition.kind == RULES_ERRORS ? "errors" : "time";
     const char *root = name_of(drilling, drill->root);
-    const double share = part_of(trace_drill_own_weight(drill, last),
-                                 trace_drill_weight(drill, &drill->nodes.items[0]));
-    if (drill->state == TRACE_DRILL_FOUND)
+    const double share = part_of(rules_drill_own_weight(drill, last),
+                                 rules_drill_weight(drill, &drill->nodes.items[0]));
+    if (drill->state == RULES_DRILL_FOUND)
         sprof_str_appendf(out, "culprit: %s, itself %.0f %% of the %s of %s",
                           name_of(drilling, last->function), share, what, root);
-    else if (drill->state == TRACE_DRILL_NOTHING)
+    else if (drill->state == RULES_DRILL_NOTHING)
         sprof_str_appendf(out, "no single function has most of the %s of %s", what, root);
     else
         sprof_str_appendf(out, "ended before it was known what has the %s of %s: so far", what,
@@ -210,17 +210,17 @@ static void append_verdict(const struct trace_drilling *drilling, const struct t
 
 int trace_drilling_conclude(struct trace_drilling *drilling, size_t root)
 {
-    const struct trace_drill *drill = &drilling->drills[root];
+    const struct rules_drill *drill = &drilling->drills[root];
     struct sprof_str *out = &drilling->answer;
     drilling->is_reported[root] = true;
-    if (drill->state == TRACE_DRILL_OBSERVED) {
+    if (drill->state == RULES_DRILL_OBSERVED) {
         append_observed(drilling, drill, out);
         return out->failed ? SPROF_ENOMEM : 0;
     }
-    const struct trace_drill_node *last =
+    const struct rules_drill_node *last =
         &drill->nodes.items[drill->way.items[drill->way.count - 1]];
     append_verdict(drilling, drill, last, out);
-    if (drill->state == TRACE_DRILL_FOUND)
+    if (drill->state == RULES_DRILL_FOUND)
         append_waiting(drilling, drill, last, out);
     for (size_t i = 0; i < drill->way.count; i++)
         append_on_way(drilling, drill, i, out);
@@ -230,7 +230,7 @@ int trace_drilling_conclude(struct trace_drilling *drilling, size_t root)
 
 static const char *unfinished(const struct trace_drilling *drilling, size_t root)
 {
-    if (drilling->drills[root].state == TRACE_DRILL_LOOKS)
+    if (drilling->drills[root].state == RULES_DRILL_LOOKS)
         return "has had probes below it for too short a time: look longer";
     return drilling->reader.below[root].has_calls
                ? "was called, and its condition did not hold for long enough: look longer, or give "
@@ -243,7 +243,7 @@ int trace_drilling_finish(struct trace_session *common)
     struct trace_drilling *drilling = common->trace->drilling;
     int result = 0;
     for (size_t r = 0; drilling && r < drilling->reader.root_count && !result; r++) {
-        const struct trace_drill *drill = &drilling->drills[r];
+        const struct rules_drill *drill = &drilling->drills[r];
         if (drilling->is_reported[r])
             continue;
         if (drill->way.count && drill->nodes.count)

@@ -48,10 +48,10 @@ void trace_below_forget(struct trace_below_slab *slab)
 
 /* == Sums == */
 
-static struct trace_drill_figures *figures_of(struct trace_below *below, uint32_t function,
+static struct rules_drill_figures *figures_of(struct trace_below *below, uint32_t function,
                                               uint64_t **stamp)
 {
-    const struct trace_drill_figures none = {.function = function};
+    const struct rules_drill_figures none = {.function = function};
     uint64_t *place = sprof_map_at(&below->by_function, function);
     if (!place || (!*place && (sprof_vec_push(&below->figures, none) ||
                                sprof_vec_push(&below->figure_stamps, 0))))
@@ -61,10 +61,10 @@ static struct trace_drill_figures *figures_of(struct trace_below *below, uint32_
     return &below->figures.items[*place - 1];
 }
 
-static struct trace_drill_flow *flow_of(struct trace_below *below, uint32_t caller, uint32_t callee,
+static struct rules_drill_flow *flow_of(struct trace_below *below, uint32_t caller, uint32_t callee,
                                         uint64_t **stamp)
 {
-    const struct trace_drill_flow none = {.caller = caller, .callee = callee};
+    const struct rules_drill_flow none = {.caller = caller, .callee = callee};
     uint64_t *place = sprof_map_at(&below->by_pair, (uint64_t)caller << 32 | callee);
     if (!place || (!*place &&
                    (sprof_vec_push(&below->flows, none) || sprof_vec_push(&below->flow_stamps, 0))))
@@ -80,14 +80,14 @@ static int add_path(struct trace_below *below, const uint32_t *chain, size_t dep
 {
     uint64_t *seen;
     for (size_t i = 0; i <= depth; i++) {
-        struct trace_drill_figures *figures = figures_of(below, chain[i], &seen);
+        struct rules_drill_figures *figures = figures_of(below, chain[i], &seen);
         if (!figures)
             return SPROF_ENOMEM;
         figures->ns += *seen == stamp ? 0 : ns;
         *seen = stamp;
         figures->calls += i ? 0 : calls;
         figures->self_ns += i ? 0 : ns;
-        struct trace_drill_flow *flow =
+        struct rules_drill_flow *flow =
             i < depth ? flow_of(below, chain[i + 1], chain[i], &seen) : NULL;
         if (!flow && i < depth)
             return SPROF_ENOMEM;
@@ -203,7 +203,7 @@ static int read_stats(struct trace_below_reader *reader, struct trace_session *p
                 continue;
             struct trace_below_seen *seen = seen_of(slab, &slab->stats, (uint64_t)r << 32 | i);
             uint64_t *stamp;
-            struct trace_drill_figures *figures =
+            struct rules_drill_figures *figures =
                 seen ? figures_of(below, probe->drill_number - 1, &stamp) : NULL;
             if (!figures)
                 return SPROF_ENOMEM;
@@ -282,13 +282,13 @@ static double median_of(double *times, size_t count, size_t least)
     return times[(count - 1) / 2];
 }
 
-int trace_below_calls(struct trace_below *below, const struct trace_condition *condition,
-                      double ns_per_tick, struct trace_window_calls *calls)
+int trace_below_calls(struct trace_below *below, const struct rules_condition *condition,
+                      double ns_per_tick, struct rules_window_calls *calls)
 {
     double usual[TRACE_USUAL_WINDOWS];
     const size_t count = below->usual.count;
     memcpy(usual, below->usual.items, count * sizeof *usual);
-    *calls = (struct trace_window_calls){
+    *calls = (struct rules_window_calls){
         .calls = below->calls,
         .failed = below->failed,
         .total_ns = below->total_ns,

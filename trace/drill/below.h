@@ -3,17 +3,17 @@
 #define SPROF_TRACE_DRILL_BELOW_H
 
 #include "agent/probe.h"
-#include "trace/drill/drill.h"
+#include "rules/rules.h"
 
 struct trace_session;
 
 enum { TRACE_DRILL_ROOTS = 32, TRACE_USUAL_WINDOWS = 32 };
 
 struct trace_below {
-    uint32_t root; /* as in struct trace_drill */
-    SPROF_VEC(struct trace_drill_figures) figures;
+    uint32_t root; /* as in struct rules_drill */
+    SPROF_VEC(struct rules_drill_figures) figures;
     SPROF_VEC(uint64_t) figure_stamps; /* of the last path added */
-    SPROF_VEC(struct trace_drill_flow) flows;
+    SPROF_VEC(struct rules_drill_flow) flows;
     SPROF_VEC(uint64_t) flow_stamps;
     struct sprof_map by_function, by_pair; /* → index + 1 */
     /* The root's own: */
@@ -64,7 +64,7 @@ void trace_below_clear(struct trace_below *below);
 void trace_below_release(struct trace_below *below);
 
 /* Fills in `calls`, and adds the average to `usual`. Returns 0 or SPROF_ENOMEM. */
-int trace_below_calls(struct trace_below *below, const struct trace_condition *condition,
-                      double ns_per_tick, struct trace_window_calls *calls);
+int trace_below_calls(struct trace_below *below, const struct rules_condition *condition,
+                      double ns_per_tick, struct rules_window_calls *calls);
 
 #endif

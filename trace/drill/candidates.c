@@ -111,14 +111,14 @@ static int offer_found(struct candidates *candidates, struct trace_drilling *dri
 }
 
 static int find_in(struct candidates *candidates, struct trace_drilling *drilling,
-                   struct trace_session *program, size_t probe, enum trace_found_by by)
+                   struct trace_session *program, size_t probe, enum rules_found_by by)
 {
     struct trace_callees *callees = NULL, *called = NULL;
     bool open, foreign;
     int result = trace_callees_of(&callees, program, program->probes.items[probe].file,
                                   index_of(program, probe), &open, &foreign);
-    const bool is_any = by == TRACE_BY_POINTER ? open : foreign;
-    if (!result && by == TRACE_BY_CALL)
+    const bool is_any = by == RULES_BY_POINTER ? open : foreign;
+    if (!result && by == RULES_BY_CALL)
         result = offer_found(candidates, drilling, program, callees, false, probe);
     else if (!result && is_any)
         result = trace_callees_called(&called, program);
@@ -129,8 +129,8 @@ static int find_in(struct candidates *candidates, struct trace_drilling *drillin
     return result;
 }
 
-int trace_drilling_callees(void *context, uint32_t function, enum trace_found_by by,
-                           struct trace_drill_list *list)
+int trace_drilling_callees(void *context, uint32_t function, enum rules_found_by by,
+                           struct rules_drill_list *list)
 {
     struct trace_drilling *drilling = context;
     const struct trace *trace = drilling->common->trace;

@@ -30,7 +30,7 @@ int trace_drilling_begin(struct trace_session *common, struct sprof_error *error
 void trace_drilling_free(struct trace_drilling *drilling)
 {
     for (size_t i = 0; drilling && i < TRACE_DRILL_ROOTS; i++) {
-        trace_drill_release(&drilling->drills[i]);
+        rules_drill_release(&drilling->drills[i]);
         trace_below_release(&drilling->reader.below[i]);
     }
     if (drilling) {
@@ -44,10 +44,10 @@ void trace_drilling_free(struct trace_drilling *drilling)
 
 /* The last condition for this root, or for all, applies. */
 static int condition_of(const struct trace_session *program, const struct plan_function *function,
-                        struct trace_condition *condition, struct sprof_error *error)
+                        struct rules_condition *condition, struct sprof_error *error)
 {
     const struct trace_options *options = &program->options;
-    *condition = (struct trace_condition){.kind = TRACE_ALWAYS};
+    *condition = (struct rules_condition){.kind = RULES_ALWAYS};
     for (size_t i = 0; i < options->drill.condition_count; i++) {
         struct plan_expressions *expressions = NULL;
         const char *text = options->drill.conditions[i].function;
@@ -78,7 +78,7 @@ static int add_root(struct trace_drilling *drilling, struct trace_session *progr
                                "--root finds more than %d functions: name fewer, a drill-down "
                                "begins at few",
                                TRACE_DRILL_ROOTS);
-    struct trace_drill *drill = &drilling->drills[reader->root_count];
+    struct rules_drill *drill = &drilling->drills[reader->root_count];
     drill->root = number - 1;
     drill->most = PROBES_MOST;
     drill->keeps_uncalled = program->options.drill.uncalled;
@@ -133,10 +133,10 @@ static int read_programs(struct trace_drilling *drilling)
 
 static int decide(struct trace_drilling *drilling, size_t root, uint64_t now_ns, double cpu_ns)
 {
-    struct trace_drill *drill = &drilling->drills[root];
+    struct rules_drill *drill = &drilling->drills[root];
     struct trace_below *below = &drilling->reader.below[root];
-    const struct trace_drill_source source = {drilling, trace_drilling_callees};
-    struct trace_drill_window window = {.figures = below->figures.items,
+    const struct rules_drill_source source = {drilling, trace_drilling_callees};
+    struct rules_drill_window window = {.figures = below->figures.items,
                                         .figure_count = below->figures.count,
                                         .flows = below->flows.items,
                                         .flow_count = below->flows.count};
@@ -145,7 +145,7 @@ static int decide(struct trace_drilling *drilling, size_t root, uint64_t now_ns,
     window.root.seconds = (double)(now_ns - drilling->window_ns) / 1e9;
     window.root.cpu_ns = cpu_ns;
     if (!result)
-        result = trace_drill_take(drill, &window, &source);
+        result = rules_drill_take(drill, &window, &source);
     trace_below_clear(below);
     return result;
 }
@@ -155,7 +155,7 @@ static int decide(struct trace_drilling *drilling, size_t root, uint64_t now_ns,
 static bool is_wanted(const struct trace_drilling *drilling, uint32_t function)
 {
     for (size_t r = 0; r < drilling->reader.root_count; r++) {
-        const struct trace_drill_node *node = trace_drill_node_of(&drilling->drills[r], function);
+        const struct rules_drill_node *node = rules_drill_node_of(&drilling->drills[r], function);
         if (node && node->is_probed)
             return true;
     }
@@ -163,7 +163,7 @@ static bool is_wanted(const struct trace_drilling *drilling, uint32_t function)
 }
 
 static bool switch_program(struct trace_drilling *drilling, struct trace_session *program,
-                           const struct trace_drill *drill)
+                           const struct rules_drill *drill)
 {
     bool is_any = false;
     for (size_t i = 0; i < drill->steps.count; i++) {
@@ -216,7 +216,7 @@ static void report_uncalled(struct trace_drilling *drilling)
     drilling->is_uncalled_told = true;
     for (size_t r = 0; r < drilling->reader.root_count; r++) {
         const struct trace_below *below = &drilling->reader.below[r];
-        if (drilling->drills[r].state == TRACE_DRILL_WAITS && !below->usual.count &&
+        if (drilling->drills[r].state == RULES_DRILL_WAITS && !below->usual.count &&
             !below->calls && !below->flows.count)
             sprof_log_message(drilling->common->options.log, SPROF_LOG_WARNING,
                               "%s has not been called yet: a drill-down begins with its calls",
@@ -228,7 +228,7 @@ static bool are_over(const struct trace_drilling *drilling)
 {
     bool are = drilling->reader.root_count > 0;
     for (size_t r = 0; r < drilling->reader.root_count; r++)
-        are &= drilling->drills[r].state > TRACE_DRILL_LOOKS;
+        are &= drilling->drills[r].state > RULES_DRILL_LOOKS;
     return are;
 }
 
@@ -246,7 +246,7 @@ static int end_window(struct trace_drilling *drilling, uint64_t now_ns)
         if (drilling->drills[r].steps.count)
             trace_drilling_report_step(drilling, r, stopped_ns);
         drilling->is_new[r] =
-            drilling->drills[r].state > TRACE_DRILL_LOOKS && !drilling->is_reported[r];
+            drilling->drills[r].state > RULES_DRILL_LOOKS && !drilling->is_reported[r];
         if (drilling->is_new[r])
             result = trace_drilling_conclude(drilling, r);
     }
@@ -285,7 +285,7 @@ int trace_drilling_widen(struct trace_session *common, const char *expression,
                                "what functions call to any trace");
     int result = plan_expressions_make(&expressions, &expression, 1, error);
     for (size_t r = 0; r < drilling->reader.root_count && !result; r++) {
-        struct trace_drill *drill = &drilling->drills[r];
+        struct rules_drill *drill = &drilling->drills[r];
         const struct plan_function function = {.name = drilling->functions.items[drill->root].name};
         const int matches = plan_expressions_match(expressions, &function, error);
         if (matches < 0)
@@ -294,8 +294,8 @@ int trace_drilling_widen(struct trace_session *common, const char *expression,
             continue;
         found++;
         drill->is_forced = true;
-        if (drill->state > TRACE_DRILL_LOOKS) {
-            drill->state = TRACE_DRILL_WAITS;
+        if (drill->state > RULES_DRILL_LOOKS) {
+            drill->state = RULES_DRILL_WAITS;
             drilling->is_reported[r] = false;
         }
     }
@@ -313,7 +313,7 @@ int trace_drilling_widen(struct trace_session *common, const char *expression,
 static int renew(struct trace_drilling *drilling, size_t root, struct sprof_error *error)
 {
     struct trace_session *common = drilling->common;
-    struct trace_drill *drill = &drilling->drills[root];
+    struct rules_drill *drill = &drilling->drills[root];
     drill->keeps_uncalled = common->options.drill.uncalled;
     for (size_t i = 0; i < common->trace->programs.count; i++) {
         const struct trace_session *program = common->trace->programs.items[i];

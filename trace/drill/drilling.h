@@ -17,7 +17,7 @@ struct trace_drilling {
     struct sprof_arena arena;
     SPROF_VEC(struct trace_drilled) functions;
     struct sprof_map numbers; /* hash of path and start → number + 1 */
-    struct trace_drill drills[TRACE_DRILL_ROOTS];
+    struct rules_drill drills[TRACE_DRILL_ROOTS];
     bool is_reported[TRACE_DRILL_ROOTS];
     bool is_new[TRACE_DRILL_ROOTS];
     struct trace_below_reader reader;
@@ -66,9 +66,9 @@ uint32_t trace_drilling_number(struct trace_drilling *drilling, struct trace_ses
 size_t trace_drilling_probe(const struct trace_drilling *drilling,
                             const struct trace_session *program, uint32_t function);
 
-/* See struct trace_drill_source. */
-int trace_drilling_callees(void *context, uint32_t function, enum trace_found_by by,
-                           struct trace_drill_list *list);
+/* See struct rules_drill_source. */
+int trace_drilling_callees(void *context, uint32_t function, enum rules_found_by by,
+                           struct rules_drill_list *list);
 
 /* == answer.c == */
 

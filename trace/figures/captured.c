@@ -1,7 +1,7 @@
 /* Finds functions that have the values of --capture. */
 #include "plan/expressions.h"
+#include "rules/rules.h"
 #include "trace/figures/values.h"
-#include "trace/shown_place.h"
 #include "trace/tracing.h"
 
 #include <string.h>
@@ -21,7 +21,7 @@ int trace_captures_open(const struct trace_options *options,
 
 void trace_captures_close(struct trace_capture_expressions *expressions)
 {
-    for (size_t i = 0; i < TRACE_CAPTURES; i++)
+    for (size_t i = 0; i < RULES_CAPTURES; i++)
         plan_expressions_free(expressions->each[i]);
 }
 
@@ -47,14 +47,14 @@ uint32_t trace_captures_paths(const struct trace_session *session, uint32_t capt
 {
     uint32_t count = 0;
     for (; captures; captures &= captures - 1) {
-        const struct trace_capture *capture = &session->options.captures[__builtin_ctz(captures)];
+        const struct rules_capture *capture = &session->options.captures[__builtin_ctz(captures)];
         for (uint32_t i = 0; i < capture->path_count && count < TRACE_CAPTURED_MOST; i++)
             paths[count++] = &capture->paths[i];
     }
     return count;
 }
 
-static const char *name_of(struct trace_session *session, const struct trace_capture *capture,
+static const char *name_of(struct trace_session *session, const struct rules_capture *capture,
                            const struct symbolize_path *path)
 {
     struct sprof_str text = {0};
@@ -75,7 +75,7 @@ void trace_captures_note(struct trace_session *session, uint32_t captures,
     uint32_t at = 0;
     for (; captures; captures &= captures - 1) {
         const uint32_t number = (uint32_t)__builtin_ctz(captures);
-        const struct trace_capture *capture = &session->options.captures[number];
+        const struct rules_capture *capture = &session->options.captures[number];
         for (uint32_t i = 0; i < capture->path_count; i++, at++) {
             const struct symbolize_located *located =
                 at < signature->located_count ? &signature->located[at] : &too_many;
@@ -97,7 +97,7 @@ void trace_captures_note(struct trace_session *session, uint32_t captures,
 
 static void warn_unlocated(const struct trace_session *session, size_t number, uint32_t path)
 {
-    const struct trace_capture *capture = &session->options.captures[number];
+    const struct rules_capture *capture = &session->options.captures[number];
     const char *what = session->values.unlocated[number][path].what,
                *at = session->values.unlocated[number][path].at;
     char before[256] = "--capture: ";
@@ -105,12 +105,12 @@ static void warn_unlocated(const struct trace_session *session, size_t number, u
     if (what)
         snprintf(before, sizeof before,
                  "--capture of %.150s: ", session->values.unlocated[number][path].function->name);
-    trace_show_place(capture->text,
-                     (size_t)((what ? at : capture->paths[path].text) - capture->text), before,
-                     what ? what
-                          : "no function that it finds has a probe and is described by debug "
-                            "information",
-                     &error);
+    rules_error_at(capture->text, (size_t)((what ? at : capture->paths[path].text) - capture->text),
+                   before,
+                   what ? what
+                        : "no function that it finds has a probe and is described by debug "
+                          "information",
+                   &error);
     sprof_log_message(session->options.log, SPROF_LOG_WARNING, "%s", error.message);
 }
 

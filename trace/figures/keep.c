@@ -88,7 +88,7 @@ static bool decides(const struct trace_session *session)
 {
     bool does = false;
     for (size_t i = 0; i < session->trace->kept.rules.count; i++)
-        does |= trace_keep_is_late(&session->trace->kept.rules.items[i].rule);
+        does |= rules_keep_is_late(&session->trace->kept.rules.items[i].rule);
     return does;
 }
 

@@ -2,12 +2,12 @@
  * lengths are checked. */
 #include "trace/figures/keep_late.h"
 #include "plan/expressions.h"
-#include "trace/shown_place.h"
+#include "rules/rules.h"
 #include "trace/tracing.h"
 
 #include <string.h>
 
-static const struct trace_keep_rule *rule_of(const struct trace_session *session, uint32_t number)
+static const struct rules_keep *rule_of(const struct trace_session *session, uint32_t number)
 {
     return &session->trace->kept.rules.items[number].rule;
 }
@@ -28,7 +28,7 @@ uint32_t trace_late_paths(const struct trace_session *session, uint64_t rules,
                           const struct symbolize_path **list, uint32_t count)
 {
     for (; rules; rules &= rules - 1) {
-        const struct trace_keep_rule *rule = rule_of(session, (uint32_t)__builtin_ctzll(rules));
+        const struct rules_keep *rule = rule_of(session, (uint32_t)__builtin_ctzll(rules));
         for (uint32_t i = 0; i < rule->late_count && count < TRACE_CAPTURED_MOST; i++)
             if (rule->late[i].path.name)
                 list[count++] = &rule->late[i].path;
@@ -68,7 +68,7 @@ static int is_of_class(struct trace_session *session, uint32_t number,
                        const struct symbolize_signature *signature)
 {
     const struct plan_expressions *expressions =
-        session->trace->kept.rules.items[number].by[TRACE_KEEP_BY_CLASS];
+        session->trace->kept.rules.items[number].by[RULES_KEEP_BY_CLASS];
     const size_t scope = scope_length(function->name);
     const bool is_method = signature ? signature->class_count > 0 : scope > 0;
     int is = 0;
@@ -77,7 +77,7 @@ static int is_of_class(struct trace_session *session, uint32_t number,
     for (uint32_t i = 0; signature && i < signature->class_count && !is; i++) {
         is = matches(expressions, signature->classes[i]);
         sprof_suggest_offer(&session->values.near_classes[number],
-                            rule_of(session, number)->expressions[TRACE_KEEP_BY_CLASS],
+                            rule_of(session, number)->expressions[RULES_KEEP_BY_CLASS],
                             signature->classes[i]);
     }
     if (is || !is_method || !scope)
@@ -98,7 +98,7 @@ static bool has_words(const struct trace_noted *noted, const struct symbolize_lo
 }
 
 /* What a late test needs that a function has not; NULL: it has all. */
-static const char *problem_of(const struct trace_keep_late *late, const struct trace_noted *noted,
+static const char *problem_of(const struct rules_keep_late *late, const struct trace_noted *noted,
                               const struct symbolize_located *located)
 {
     const struct symbolize_type *type = located ? located->type : noted->signature.result.type;
@@ -130,7 +130,7 @@ static void capture(struct trace_noted *noted, const char *name,
 }
 
 /* Makes "entry r->status". */
-static const char *name_of(struct trace_session *session, const struct trace_keep_late *late)
+static const char *name_of(struct trace_session *session, const struct rules_keep_late *late)
 {
     struct sprof_str text = {0};
     sprof_str_appendf(&text, "%s%.*s", late->at_exit || late->has_changed ? "" : "entry ",
@@ -145,7 +145,7 @@ static int note_test(struct trace_session *session, uint32_t number, uint32_t te
                      const struct symbolize_located *located, struct trace_noted *noted,
                      struct trace_unmet *unmet)
 {
-    const struct trace_keep_late *late = &rule_of(session, number)->late[test];
+    const struct rules_keep_late *late = &rule_of(session, number)->late[test];
     const uint32_t needed = late->has_changed ? 2 : 1;
     const bool has_path = late->path.name != NULL;
     unmet->at = late->at;
@@ -183,7 +183,7 @@ int trace_late_note(struct trace_session *session, uint64_t rules, uint32_t capt
     *unmet = 0;
     for (; rules; rules &= rules - 1) {
         const uint32_t number = (uint32_t)__builtin_ctzll(rules);
-        const struct trace_keep_rule *rule = rule_of(session, number);
+        const struct rules_keep *rule = rule_of(session, number);
         const int is_of = is_of_class(session, number, function, signature);
         if (is_of < 0)
             return SPROF_ENOMEM;
@@ -214,7 +214,7 @@ int trace_late_explain(const struct trace_session *session, size_t rule, struct 
         return 0;
     snprintf(before, sizeof before,
              "--keep: no call meets the rule; in %.150s: ", unmet->function->name);
-    return trace_show_place(text, (size_t)(unmet->at - text), before, unmet->what, error);
+    return rules_error_at(text, (size_t)(unmet->at - text), before, unmet->what, error);
 }
 
 /* == Values == */
@@ -273,7 +273,7 @@ static struct compared result_of(const struct trace_call_values *call)
                     result->is_by_address || !result->type->to ? result->type : result->type->to);
 }
 
-static enum answer is_text(const struct compared *value, const struct trace_keep_late *late)
+static enum answer is_text(const struct compared *value, const struct rules_keep_late *late)
 {
     const size_t wanted = strlen(late->text);
     const size_t length = value->bytes && value->type->kind == SYMBOLIZE_CHARACTERS
@@ -289,14 +289,14 @@ static enum answer is_text(const struct compared *value, const struct trace_keep
     return answer_of((begins && length == wanted && !is_cut) != late->range.is_outside);
 }
 
-static bool is_real_in(double value, const struct trace_keep_test *range)
+static bool is_real_in(double value, const struct rules_keep_test *range)
 {
     return value >= range->low_real && value <= range->high_real;
 }
 
-static enum answer is_number(const struct compared *value, const struct trace_keep_late *late)
+static enum answer is_number(const struct compared *value, const struct rules_keep_late *late)
 {
-    const struct trace_keep_test *range = &late->range;
+    const struct rules_keep_test *range = &late->range;
     const struct symbolize_type *type = value->type;
     uint64_t word = 0;
     float single;
@@ -358,7 +358,7 @@ static enum answer has_changed(const struct trace_call_values *call, uint32_t se
 
 static enum answer meets_test(const struct trace_call_values *call,
                               const struct trace_noted_late *noted,
-                              const struct trace_keep_late *late)
+                              const struct rules_keep_late *late)
 {
     if (late->has_changed)
         return has_changed(call, noted->captured);
@@ -373,7 +373,7 @@ static enum answer meets_test(const struct trace_call_values *call,
 static enum answer meets_tests(const struct trace_session *session,
                                const struct trace_call_values *call, uint32_t number)
 {
-    const struct trace_keep_rule *rule = rule_of(session, number);
+    const struct rules_keep *rule = rule_of(session, number);
     const struct trace_noted *noted = call->noted;
     enum answer all = YES;
     uint32_t tests = 0;
@@ -403,7 +403,7 @@ static bool is_thrown(const struct plan_expressions *expressions,
  */
 static bool takes_one_more(struct trace_session *session, uint32_t number, uint64_t end)
 {
-    const struct trace_keep_rule *of = rule_of(session, number);
+    const struct rules_keep *of = rule_of(session, number);
     struct trace_late_counts *counts = &session->kept.late[number];
     const uint64_t second = (uint64_t)((double)end * session->trace->clock.tick_ns / 1e9);
     if (of->every && ++counts->seen % of->every)
@@ -434,7 +434,7 @@ uint64_t trace_late_meets(struct trace_session *session, const struct probe_kept
         const struct trace_rule *rule =
             number < count ? &session->trace->kept.rules.items[number] : NULL;
         if (!rule ||
-            (rule->by[TRACE_KEEP_BY_THROWN] && !is_thrown(rule->by[TRACE_KEEP_BY_THROWN], values)))
+            (rule->by[RULES_KEEP_BY_THROWN] && !is_thrown(rule->by[RULES_KEEP_BY_THROWN], values)))
             continue;
         if (rule->rule.late_count && values && cut.noted && !is_cut) {
             trace_values_cut(&cut, values->pieces, values->bytes);
@@ -445,7 +445,7 @@ uint64_t trace_late_meets(struct trace_session *session, const struct probe_kept
                                                           : UNKNOWN;
         *unread |= answer == UNKNOWN ? bit : 0;
         if (answer == YES &&
-            (!trace_keep_is_late(&rule->rule) || takes_one_more(session, number, call->end)))
+            (!rules_keep_is_late(&rule->rule) || takes_one_more(session, number, call->end)))
             rules |= bit;
     }
     return rules;

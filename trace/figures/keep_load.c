@@ -25,7 +25,7 @@ static double resident_of(pid_t pid)
 }
 
 struct loads {
-    double of[TRACE_LOAD_QUANTILE + 1]; /* except quantiles, which differ by rule */
+    double of[RULES_LOAD_QUANTILE + 1]; /* except quantiles, which differ by rule */
 };
 
 static struct loads measure(struct trace_session *session)
@@ -35,12 +35,12 @@ static struct loads measure(struct trace_session *session)
     const struct trace_kept_read *before = &session->kept;
     const double seconds = before->ns && ns > before->ns ? (double)(ns - before->ns) / 1e9 : 0;
     struct loads loads = {{
-        [TRACE_LOAD_OPEN] = (double)session->counts.in_flight,
-        [TRACE_LOAD_RSS] = resident_of(session->process.pid),
+        [RULES_LOAD_OPEN] = (double)session->counts.in_flight,
+        [RULES_LOAD_RSS] = resident_of(session->process.pid),
     }};
     if (seconds > 0 && calls >= before->calls && cpu_ns >= before->cpu_ns) {
-        loads.of[TRACE_LOAD_CALLS] = (double)(calls - before->calls) / seconds;
-        loads.of[TRACE_LOAD_CPU] = (double)(cpu_ns - before->cpu_ns) / 1e9 / seconds;
+        loads.of[RULES_LOAD_CALLS] = (double)(calls - before->calls) / seconds;
+        loads.of[RULES_LOAD_CPU] = (double)(cpu_ns - before->cpu_ns) / 1e9 / seconds;
     }
     session->kept.calls = calls;
     session->kept.cpu_ns = cpu_ns;
@@ -102,14 +102,14 @@ void trace_keep_look_at_load(struct trace_session *session)
     uint64_t resting = 0;
     bool has_load = false;
     for (size_t i = 0; i < kept->rules.count; i++)
-        has_load |= kept->rules.items[i].rule.load != TRACE_LOAD_ANY;
+        has_load |= kept->rules.items[i].rule.load != RULES_LOAD_ANY;
     /* commands call this more often */
     if (!has_load || (session->kept.ns && session->times.now_ns - session->kept.ns < LOOK_NS))
         return;
     const struct loads loads = measure(session);
     for (size_t i = 0; i < kept->rules.count; i++) {
-        const struct trace_keep_rule *rule = &kept->rules.items[i].rule;
-        const double load = rule->load == TRACE_LOAD_QUANTILE
+        const struct rules_keep *rule = &kept->rules.items[i].rule;
+        const double load = rule->load == RULES_LOAD_QUANTILE
                                 ? quantile_of(session, i, rule->quantile)
                                 : loads.of[rule->load];
         if (rule->load && !(load > rule->load_over))

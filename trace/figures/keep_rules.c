@@ -24,7 +24,7 @@ static void free_expressions(struct trace_rule *rule)
 {
     plan_expressions_free(rule->functions);
     rule->functions = NULL;
-    for (size_t i = 0; i < TRACE_KEEP_EXPRESSIONS; i++) {
+    for (size_t i = 0; i < RULES_KEEP_EXPRESSIONS; i++) {
         plan_expressions_free(rule->by[i]);
         rule->by[i] = NULL;
     }
@@ -36,14 +36,14 @@ static int make_expressions(struct trace_rule *rule, struct sprof_error *error)
     int result = rule->rule.function
                      ? plan_expressions_make(&rule->functions, &rule->rule.function, 1, error)
                      : 0;
-    for (size_t i = 0; i < TRACE_KEEP_EXPRESSIONS && !result; i++)
+    for (size_t i = 0; i < RULES_KEEP_EXPRESSIONS && !result; i++)
         if (rule->rule.expressions[i])
             result = plan_expressions_make(
                 &rule->by[i], (const char *const *)&rule->rule.expressions[i], 1, error);
     return result;
 }
 
-static int check_expressions(const struct trace_keep_rule *rule, struct sprof_error *error)
+static int check_expressions(const struct rules_keep *rule, struct sprof_error *error)
 {
     struct trace_rule made = {.rule = *rule};
     const int result = make_expressions(&made, error);
@@ -56,8 +56,8 @@ static int matches_name(const struct trace_rule *rule, const struct plan_functio
 {
     const int result =
         rule->functions ? plan_expressions_match(rule->functions, function, error) : 1;
-    return result > 0 && rule->by[TRACE_KEEP_BY_CALL]
-               ? plan_expressions_match(rule->by[TRACE_KEEP_BY_CALL], function, error)
+    return result > 0 && rule->by[RULES_KEEP_BY_CALL]
+               ? plan_expressions_match(rule->by[RULES_KEEP_BY_CALL], function, error)
                : result;
 }
 
@@ -65,8 +65,8 @@ static int matches_name(const struct trace_rule *rule, const struct plan_functio
 static int matches_above(const struct trace_rule *rule, const struct plan_function *function,
                          struct sprof_error *error)
 {
-    return rule->by[TRACE_KEEP_BY_BELOW]
-               ? plan_expressions_match(rule->by[TRACE_KEEP_BY_BELOW], function, error)
+    return rule->by[RULES_KEEP_BY_BELOW]
+               ? plan_expressions_match(rule->by[RULES_KEEP_BY_BELOW], function, error)
                : 0;
 }
 
@@ -87,7 +87,7 @@ static int append(struct trace *trace, const char *text, uint64_t from_ns,
     for (char *at = rule.text; at && *at; at++)
         *at = *at == '\t' || *at == '\n' ? ' ' : *at; /* for tables */
     int result =
-        rule.text ? trace_keep_rule_parse(&rule.rule, rule.text, error) : sprof_error_memory(error);
+        rule.text ? rules_keep_parse(&rule.rule, rule.text, error) : sprof_error_memory(error);
     if (!result)
         result = make_expressions(&rule, error);
     if (!result && sprof_vec_push(&trace->kept.rules, rule))
@@ -95,7 +95,7 @@ static int append(struct trace *trace, const char *text, uint64_t from_ns,
     if (!result)
         return 0;
     free_expressions(&rule);
-    trace_keep_rule_release(&rule.rule);
+    rules_keep_release(&rule.rule);
     free(rule.text);
     return result;
 }
@@ -113,7 +113,7 @@ void trace_keep_release(struct trace *trace)
 {
     for (size_t i = 0; i < trace->kept.rules.count; i++) {
         free_expressions(&trace->kept.rules.items[i]);
-        trace_keep_rule_release(&trace->kept.rules.items[i].rule);
+        rules_keep_release(&trace->kept.rules.items[i].rule);
         free(trace->kept.rules.items[i].text);
     }
     sprof_vec_release(&trace->kept.rules);
@@ -157,11 +157,11 @@ static int64_t order_of_double(double value)
     return probe_order_of_double(bits);
 }
 
-static void write_tests(struct probe_keep_rule *to, const struct trace_keep_rule *rule)
+static void write_tests(struct probe_keep_rule *to, const struct rules_keep *rule)
 {
     to->test_count = rule->test_count;
     for (uint32_t i = 0; i < rule->test_count; i++) {
-        const struct trace_keep_test *test = &rule->tests[i];
+        const struct rules_keep_test *test = &rule->tests[i];
         to->tests[i] = (struct probe_keep_test){
             .low = test->low,
             .high = test->high,
@@ -175,9 +175,9 @@ static void write_tests(struct probe_keep_rule *to, const struct trace_keep_rule
 }
 
 /* Whether it needs data from a call's start. */
-static bool needs_beginning(const struct trace_keep_rule *rule)
+static bool needs_beginning(const struct rules_keep *rule)
 {
-    bool tests = rule->late_count > 0 || rule->expressions[TRACE_KEEP_BY_CLASS];
+    bool tests = rule->late_count > 0 || rule->expressions[RULES_KEEP_BY_CLASS];
     for (uint32_t i = 0; i < rule->test_count; i++)
         tests |= rule->tests[i].name != NULL;
     return tests;
@@ -186,9 +186,9 @@ static bool needs_beginning(const struct trace_keep_rule *rule)
 /* The agent saves arguments for a late rule only after `since` is written. */
 static void write_rule(struct trace_session *session, size_t i, bool is_late)
 {
-    const struct trace_keep_rule *rule = &session->trace->kept.rules.items[i].rule;
+    const struct rules_keep *rule = &session->trace->kept.rules.items[i].rule;
     struct probe_keep *keep = &session->process.shared->keep;
-    const bool counts = !trace_keep_is_late(rule); /* otherwise the tracer counts */
+    const bool counts = !rules_keep_is_late(rule); /* otherwise the tracer counts */
     keep->second_ticks = (uint64_t)(1e9 / session->trace->clock.tick_ns);
     keep->rules[i] = (struct probe_keep_rule){
         .over = ticks_of(session, rule->has_over, rule->over_ns),
@@ -201,7 +201,7 @@ static void write_rule(struct trace_session *session, size_t i, bool is_late)
         .since = is_late && needs_beginning(rule) ? UINT64_MAX : 0,
     };
     write_tests(&keep->rules[i], rule);
-    if (rule->expressions[TRACE_KEEP_BY_BELOW])
+    if (rule->expressions[RULES_KEEP_BY_BELOW])
         atomic_fetch_or(&session->process.shared->keep_below, UINT64_C(1) << i);
     if (rule->load)
         atomic_fetch_or(&keep->resting, UINT64_C(1) << i);
@@ -240,10 +240,10 @@ static int report_unfound(const struct trace_session *session, struct sprof_erro
             const char *option, *text;
             const struct plan_expressions *expressions;
         } each[] = {{"keep", rule->rule.function, rule->functions},
-                    {"keep: call", rule->rule.expressions[TRACE_KEEP_BY_CALL],
-                     rule->by[TRACE_KEEP_BY_CALL]},
-                    {"keep: below", rule->rule.expressions[TRACE_KEEP_BY_BELOW],
-                     rule->by[TRACE_KEEP_BY_BELOW]}};
+                    {"keep: call", rule->rule.expressions[RULES_KEEP_BY_CALL],
+                     rule->by[RULES_KEEP_BY_CALL]},
+                    {"keep: below", rule->rule.expressions[RULES_KEEP_BY_BELOW],
+                     rule->by[RULES_KEEP_BY_BELOW]}};
         for (size_t k = 0; k < sizeof each / sizeof *each && !result; k++)
             if (each[k].text)
                 result = trace_report_unfound(session, each[k].option, each[k].text,
@@ -365,10 +365,10 @@ static int refuse_expression(const struct trace_session *session, const char *ex
 static int refuse_useless(const struct trace_session *session, size_t i, const struct found *found,
                           struct sprof_error *error)
 {
-    const struct trace_keep_rule *rule = &session->trace->kept.rules.items[i].rule;
-    const char *const below = rule->expressions[TRACE_KEEP_BY_BELOW];
+    const struct rules_keep *rule = &session->trace->kept.rules.items[i].rule;
+    const char *const below = rule->expressions[RULES_KEEP_BY_BELOW];
     const char *const call =
-        rule->function ? rule->function : rule->expressions[TRACE_KEEP_BY_CALL];
+        rule->function ? rule->function : rule->expressions[RULES_KEEP_BY_CALL];
     bool is_bound = !trace_values_needs(rule);
     for (size_t p = 0; p < session->trace->programs.count; p++)
         is_bound |= session->trace->programs.items[p]->values.bound >> i & 1;

@@ -15,7 +15,7 @@ enum { PIECES_A_SECOND = 20000 };
 /* == Tests == */
 
 /* Accepts "arg2", too. Returns `count` if there is none. */
-static uint32_t parameter_of(const struct trace_noted *noted, const struct trace_keep_test *test)
+static uint32_t parameter_of(const struct trace_noted *noted, const struct rules_keep_test *test)
 {
     const struct symbolize_signature *signature = &noted->signature;
     const uint32_t count = noted->is_known ? signature->count : PROBE_WORDS;
@@ -33,14 +33,14 @@ static uint32_t parameter_of(const struct trace_noted *noted, const struct trace
 }
 
 /* Returns false if the value is missing or was optimized away. */
-static bool find_binding(const struct trace_noted *noted, const struct trace_keep_test *test,
+static bool find_binding(const struct trace_noted *noted, const struct rules_keep_test *test,
                          struct probe_binding *binding)
 {
     static const struct symbolize_type word = {.kind = SYMBOLIZE_SIGNED, .bytes = 8, .name = ""};
     const struct symbolize_signature *signature = &noted->signature;
     const uint32_t count = noted->is_known ? signature->count : PROBE_WORDS,
                    at = test->name ? parameter_of(noted, test) : SYMBOLIZE_PARAMETERS;
-    if (trace_keep_is_errno(test)) {
+    if (rules_keep_is_errno(test)) {
         binding->word = PROBE_WORD_ERROR;
         binding->number = PROBE_SIGNED;
         binding->bytes = 4;
@@ -60,8 +60,7 @@ static bool find_binding(const struct trace_noted *noted, const struct trace_kee
            !(noted->is_known && (value->is_by_address || value->is_constant));
 }
 
-bool trace_values_bind(struct trace_noted *noted, const struct trace_keep_rule *rule,
-                       uint32_t number)
+bool trace_values_bind(struct trace_noted *noted, const struct rules_keep *rule, uint32_t number)
 {
     const uint32_t before = noted->binding_count;
     for (uint32_t i = 0; i < rule->test_count; i++) {
@@ -78,15 +77,15 @@ bool trace_values_bind(struct trace_noted *noted, const struct trace_keep_rule *
 
 /* == Functions == */
 
-bool trace_values_needs(const struct trace_keep_rule *rule)
+bool trace_values_needs(const struct rules_keep *rule)
 {
-    return rule->test_count || rule->late_count || rule->expressions[TRACE_KEEP_BY_CLASS];
+    return rule->test_count || rule->late_count || rule->expressions[RULES_KEEP_BY_CLASS];
 }
 
-const char *trace_values_lack(const struct trace_keep_rule *rule)
+const char *trace_values_lack(const struct rules_keep *rule)
 {
     return rule->late_count                          ? "has all these values"
-           : !rule->expressions[TRACE_KEEP_BY_CLASS] ? "has all these values as numbers"
+           : !rule->expressions[RULES_KEEP_BY_CLASS] ? "has all these values as numbers"
            : rule->test_count ? "is of such a class and has all these values as numbers"
                               : "is a method of such a class, or of one that derives from it";
 }
@@ -103,7 +102,7 @@ static uint64_t tested_by(const struct trace_session *session, uint32_t function
 
 /* Records that references need a `*`. */
 static void note_references(struct trace_session *session, uint32_t function,
-                            const struct trace_noted *noted, const struct trace_keep_rule *rule,
+                            const struct trace_noted *noted, const struct rules_keep *rule,
                             uint32_t number)
 {
     for (uint32_t i = 0; i < rule->test_count && noted->is_known; i++) {
@@ -125,7 +124,7 @@ static uint64_t bind_rules(struct trace_session *session, uint32_t function, uin
     uint64_t bound = 0;
     for (uint64_t rules = tested_by(session, function) & ~unmet; rules; rules &= rules - 1) {
         const uint32_t number = (uint32_t)__builtin_ctzll(rules);
-        const struct trace_keep_rule *rule = &session->trace->kept.rules.items[number].rule;
+        const struct rules_keep *rule = &session->trace->kept.rules.items[number].rule;
         if (trace_values_bind(noted, rule, number))
             bound |= UINT64_C(1) << number;
         else
@@ -375,7 +374,7 @@ static void report_unbound(const struct trace_session *session, size_t rule)
         sprof_log_message(session->options.log, SPROF_LOG_WARNING, "%s", error.message);
         return;
     }
-    if (of->by[TRACE_KEEP_BY_CLASS])
+    if (of->by[RULES_KEEP_BY_CLASS])
         sprof_suggest_append(&near, &session->values.near_classes[rule]);
     sprof_log_message(session->options.log, SPROF_LOG_WARNING,
                       "--keep '%s': by debug information no function %s, so no call is kept for "

@@ -4,8 +4,8 @@
 #define SPROF_TRACE_FIGURES_VALUES_H
 
 #include "agent/probe.h"
+#include "rules/rules.h"
 #include "symbolize/symbolize.h"
-#include "trace/capture.h"
 #include "trace/session.h"
 
 struct trace_session;
@@ -73,12 +73,12 @@ struct trace_values {
     SPROF_VEC(const struct trace_noted *) noted; /* by function; NULL: its values are not noted */
     SPROF_VEC(struct trace_noted_place) places;  /* in that order, also those that are replaced */
     SPROF_VEC(bool) hides;                       /* … they are only compared */
-    uint64_t located[TRACE_CAPTURES]; /* paths of each --capture that some function has, a bit each
+    uint64_t located[RULES_CAPTURES]; /* paths of each --capture that some function has, a bit each
                                        */
     struct {
         const char *what, *at; /* reason; NULL: unknown */
         const struct plan_function *function;
-    } unlocated[TRACE_CAPTURES][TRACE_CAPTURE_PATHS];
+    } unlocated[RULES_CAPTURES][RULES_CAPTURE_PATHS];
     uint64_t bound; /* rules that some function can meet */
     struct trace_unmet {
         const char *what, *at; /* reason; NULL: unknown */
@@ -98,8 +98,8 @@ const struct trace_noted *trace_values_noted(const struct trace_values *values, 
 bool trace_values_are_wanted(const struct trace_session *session);
 
 /* Whether a rule needs debug information; and a text of what functions lack. */
-bool trace_values_needs(const struct trace_keep_rule *rule);
-const char *trace_values_lack(const struct trace_keep_rule *rule);
+bool trace_values_needs(const struct rules_keep *rule);
+const char *trace_values_lack(const struct rules_keep *rule);
 
 int trace_values_check(const struct trace_options *options, struct sprof_error *error);
 
@@ -127,8 +127,7 @@ void trace_values_plan_words(struct trace_noted *noted);
 void trace_values_plan(struct trace_noted *noted);
 
 /* Binds a rule's tests to values. Returns false if one is missing or no number. */
-bool trace_values_bind(struct trace_noted *noted, const struct trace_keep_rule *rule,
-                       uint32_t number);
+bool trace_values_bind(struct trace_noted *noted, const struct rules_keep *rule, uint32_t number);
 
 struct trace_taken_values {
     struct probe_kept_values kept;
@@ -144,7 +143,7 @@ int trace_values_take(struct trace_session *session, uint32_t function, uint32_t
 /* == captured.c == */
 
 struct trace_capture_expressions {
-    struct plan_expressions *each[TRACE_CAPTURES]; /* NULL: all */
+    struct plan_expressions *each[RULES_CAPTURES]; /* NULL: all */
 };
 int trace_captures_open(const struct trace_options *options,
                         struct trace_capture_expressions *expressions, struct sprof_error *error);

@@ -16,7 +16,7 @@ enum {
     CHECKS_BYTES_MAX = 64, /* in which Go functions check their stack */
 };
 
-bool uprobe_may_stand(const struct plan_function *function)
+bool trace_uprobe_may_stand(const struct plan_function *function)
 {
     switch ((enum plan_reason)function->why) {
     case PLAN_TOO_SHORT:
@@ -28,7 +28,7 @@ bool uprobe_may_stand(const struct plan_function *function)
     }
 }
 
-uint32_t uprobe_entry_of(const uint8_t *code, size_t size)
+uint32_t trace_uprobe_entry_of(const uint8_t *code, size_t size)
 {
     static const uint8_t entries[] = {[ARCH_UPROBE_EMULATES] = UPROBE_ENTRY_PUSH,
                                       [ARCH_UPROBE_SKIPS] = UPROBE_ENTRY_NOP,
@@ -205,7 +205,7 @@ static const char *add_entry(struct finding *finding, const struct trace_probe *
     if (!image_offset_of_vaddr(finding->image, finding->entry, &offset))
         return "is not in the file";
     const size_t size = image_read(finding->image, offset, code, sizeof code);
-    const uint32_t kind = uprobe_entry_of(code, size);
+    const uint32_t kind = trace_uprobe_entry_of(code, size);
     const char *objection = arch_uprobe_objection(code, size);
     if (objection || size < 2)
         return objection ? objection : "is not in the file";
@@ -283,8 +283,8 @@ static void merge_sites(struct uprobe_sites *sites)
     sites->list.count = kept;
 }
 
-int uprobe_sites_find(struct uprobe_sites *sites, struct trace_session *session,
-                      const struct trace_file *file, struct image *image)
+int trace_uprobe_sites_find(struct uprobe_sites *sites, struct trace_session *session,
+                            const struct trace_file *file, struct image *image)
 {
     struct finding finding = {.sites = sites, .file = file, .image = image};
     for (size_t i = file->first; i < file->first + file->count && !finding.failed; i++)

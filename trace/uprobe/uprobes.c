@@ -2,9 +2,9 @@
  * to memory like the agent's. */
 #include "trace/uprobe/uprobes.h"
 #include "trace/probes/probes.h"
-#include "trace/uprobe/own_cost.h"
 #include "trace/uprobe/sites.h"
 #include "trace/uprobe/uprobes_inside.h"
+#include "uprobe/uprobe.h"
 
 #include "agent/agent.h"
 
@@ -290,7 +290,7 @@ static int place_file(struct trace_session *session, const struct trace_file *fi
     if (result)
         return result;
     snprintf(path, sizeof path, "/proc/self/fd/%d", image_fd(image));
-    result = uprobe_sites_find(&sites, session, file, image) ? sprof_error_memory(error) : 0;
+    result = trace_uprobe_sites_find(&sites, session, file, image) ? sprof_error_memory(error) : 0;
     if (!result)
         result = uprobe_kernel_attach(&session->uprobes->kernel, path, sites.list.items,
                                       sites.list.count, session->process.pid, note_refused,
@@ -395,7 +395,7 @@ struct probe_cost trace_uprobes_cost(const struct trace_session *session, uint32
 {
     const struct uprobe_control *control = session->uprobes->kernel.control;
     const struct plan_function *of = session->probes.items[function].function;
-    const uint32_t entry = uprobe_entry_of(of->original, of->site ? of->displaced : 0);
+    const uint32_t entry = trace_uprobe_entry_of(of->original, of->site ? of->displaced : 0);
     const uint32_t inside = control->inside[entry];
     return (struct probe_cost){.inside = inside,
                                .whole = inside + control->outside[UPROBE_RETURNS],

@@ -2,8 +2,7 @@
 #ifndef SPROF_TRACE_UPROBE_UPROBES_INSIDE_H
 #define SPROF_TRACE_UPROBE_UPROBES_INSIDE_H
 
-#include "trace/uprobe/bound.h"
-#include "trace/uprobe/kernel.h"
+#include "uprobe/uprobe.h"
 
 /* A file whose probes may be placed again. */
 struct placed {

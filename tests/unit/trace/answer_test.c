@@ -8,11 +8,11 @@ static struct trace_drilled names[] = {
     {.name = "serve"}, {.name = "parse"}, {.name = "scan"}, {.name = "log_it"}};
 
 /* Of 100 ms in serve, 60 are in parse, of which scan has 42 itself; log_it has 10. */
-static struct trace_drill_node nodes[] = {
+static struct rules_drill_node nodes[] = {
     {.function = 0, .calls = 10, .ns = 100e6, .self_ns = 30e6},
-    {.function = 1, .found_by = TRACE_BY_CALL, .calls = 20, .ns = 60e6, .self_ns = 15e6},
-    {.function = 3, .found_by = TRACE_BY_CALL, .part = 0.1, .calls = 10, .ns = 10e6},
-    {.function = 2, .found_by = TRACE_BY_POINTER, .calls = 40, .ns = 45e6, .self_ns = 42e6},
+    {.function = 1, .found_by = RULES_BY_CALL, .calls = 20, .ns = 60e6, .self_ns = 15e6},
+    {.function = 3, .found_by = RULES_BY_CALL, .part = 0.1, .calls = 10, .ns = 10e6},
+    {.function = 2, .found_by = RULES_BY_POINTER, .calls = 40, .ns = 45e6, .self_ns = 42e6},
 };
 
 static void test_shares_are_of_the_root(void)
@@ -22,10 +22,10 @@ static void test_shares_are_of_the_root(void)
     drilling = (struct trace_drilling){.functions = {.items = names, .count = 4},
                                        .step_cpu_ns = 6e6,
                                        .begun_ns = sprof_clock_monotonic_ns()};
-    struct trace_drill *drill = &drilling.drills[0];
-    *drill = (struct trace_drill){.nodes = {.items = nodes, .count = 4},
+    struct rules_drill *drill = &drilling.drills[0];
+    *drill = (struct rules_drill){.nodes = {.items = nodes, .count = 4},
                                   .way = {.items = way, .count = 3},
-                                  .state = TRACE_DRILL_FOUND,
+                                  .state = RULES_DRILL_FOUND,
                                   .step_count = 2};
     CU_ASSERT_EQUAL_FATAL(trace_drilling_conclude(&drilling, 0), 0);
     const char *text = drilling.answer.text;

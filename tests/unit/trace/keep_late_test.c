@@ -28,7 +28,7 @@ static void begin(struct scene *scene, const char *rule, const struct symbolize_
     struct trace_rule made = {0};
     memset(scene, 0, sizeof *scene);
     scene->session.trace = &scene->trace;
-    CU_ASSERT_EQUAL_FATAL(trace_keep_rule_parse(&made.rule, rule, NULL), 0);
+    CU_ASSERT_EQUAL_FATAL(rules_keep_parse(&made.rule, rule, NULL), 0);
     CU_ASSERT_EQUAL_FATAL(sprof_vec_push(&scene->trace.kept.rules, made), 0);
     scene->located = (struct symbolize_located){.type = type, .follows = follows};
     scene->signature = (struct symbolize_signature){
@@ -70,7 +70,7 @@ static int meets(struct scene *scene)
 
 static void end(struct scene *scene)
 {
-    trace_keep_rule_release(&scene->trace.kept.rules.items[0].rule);
+    rules_keep_release(&scene->trace.kept.rules.items[0].rule);
     sprof_vec_release(&scene->trace.kept.rules);
     sprof_vec_release(&scene->session.values.noted);
     sprof_arena_release(&scene->session.arena);
@@ -189,7 +189,7 @@ static void test_scopes(void)
         const struct plan_function function = {.name = cases[i].function};
         begin(&scene, "every 1", &single, 0);
         CU_ASSERT_EQUAL_FATAL(plan_expressions_make(&class, &cases[i].class, 1, NULL), 0);
-        scene.trace.kept.rules.items[0].by[TRACE_KEEP_BY_CLASS] = class;
+        scene.trace.kept.rules.items[0].by[RULES_KEEP_BY_CLASS] = class;
         CU_ASSERT_EQUAL(
             trace_late_note(&scene.session, 1, 0, &function, NULL, &scene.noted, &scene.unmet), 0);
         CU_ASSERT_EQUAL(scene.unmet, !cases[i].is_of);

@@ -305,9 +305,9 @@ static void test_full_values(void)
     static struct kept kept;
     make(&kept, false);
     struct trace_session *session = &kept.made.session;
-    struct trace_keep_rule *rule = &session->trace->kept.rules.items[0].rule;
+    struct rules_keep *rule = &session->trace->kept.rules.items[0].rule;
     rule->tests[0] =
-        (struct trace_keep_test){.name = "arg1", .name_length = 4, .low = 3, .high = 3};
+        (struct rules_keep_test){.name = "arg1", .name_length = 4, .low = 3, .high = 3};
     rule->test_count = 1;
     session->options.arguments = true;
     for (uint32_t i = 0; i < FUNCTIONS; i++)

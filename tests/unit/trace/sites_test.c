@@ -123,7 +123,7 @@ static void test_entries_and_ends(void)
     CU_ASSERT_EQUAL_FATAL(image_open(&image, &request, &error), 0);
     choose(&fixture);
     const struct trace_file file = {.plan = fixture.plan, .count = FUNCTIONS};
-    CU_ASSERT_EQUAL_FATAL(uprobe_sites_find(&sites, &session, &file, image), 0);
+    CU_ASSERT_EQUAL_FATAL(trace_uprobe_sites_find(&sites, &session, &file, image), 0);
     check(&fixture, image, &sites);
     for (size_t i = 0; i < FUNCTIONS; i++) {
         bool has_place = true;

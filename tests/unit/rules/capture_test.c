@@ -1,14 +1,14 @@
 /* What --capture takes, and what it says of what it does not. */
-#include "trace/capture.h"
+#include "rules/capture.h"
 
 #include <CUnit/CUnit.h>
 #include <string.h>
 
 static void test_parts(void)
 {
-    struct trace_capture capture;
+    struct rules_capture capture;
     CU_ASSERT_EQUAL_FATAL(
-        trace_capture_parse(&capture, "^ns::f : entry r->headers.host, *ns::n", NULL), 0);
+        rules_capture_parse(&capture, "^ns::f : entry r->headers.host, *ns::n", NULL), 0);
     CU_ASSERT_STRING_EQUAL(capture.function, "^ns::f");
     CU_ASSERT_TRUE(capture.at_entry);
     CU_ASSERT_EQUAL_FATAL(capture.path_count, 2);
@@ -18,15 +18,15 @@ static void test_parts(void)
     CU_ASSERT_EQUAL(strncmp(capture.paths[0].steps[1].name, "host", 4), 0);
     CU_ASSERT_TRUE(capture.paths[1].is_followed);
     CU_ASSERT_EQUAL(capture.paths[1].name_length, strlen("ns::n"));
-    trace_capture_release(&capture);
-    CU_ASSERT_EQUAL_FATAL(trace_capture_parse(&capture, "entry", NULL), 0); /* a variable */
+    rules_capture_release(&capture);
+    CU_ASSERT_EQUAL_FATAL(rules_capture_parse(&capture, "entry", NULL), 0); /* a variable */
     CU_ASSERT_PTR_NULL(capture.function);
     CU_ASSERT_FALSE(capture.at_entry);
-    trace_capture_release(&capture);
-    CU_ASSERT_EQUAL_FATAL(trace_capture_parse(&capture, "\"a: b\": exit ::x.y", NULL), 0);
+    rules_capture_release(&capture);
+    CU_ASSERT_EQUAL_FATAL(rules_capture_parse(&capture, "\"a: b\": exit ::x.y", NULL), 0);
     CU_ASSERT_STRING_EQUAL(capture.function, "a: b");
     CU_ASSERT_EQUAL(capture.paths[0].name_length, 3);
-    trace_capture_release(&capture);
+    rules_capture_release(&capture);
 }
 
 static void test_refused(void)
@@ -52,18 +52,18 @@ static void test_refused(void)
                                         "x.a.b.c.d.e.f.g.h.i",
                                         "a,b,c,d,e,f,g,h,i"};
     for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
-        struct trace_capture capture;
+        struct rules_capture capture;
         struct sprof_error error = {0};
-        CU_ASSERT_EQUAL(trace_capture_parse(&capture, wrong[i], &error), SPROF_EUSAGE);
+        CU_ASSERT_EQUAL(rules_capture_parse(&capture, wrong[i], &error), SPROF_EUSAGE);
         CU_ASSERT_PTR_NOT_NULL(strchr(error.message, '^'));
     }
 }
 
-void sprof_suite_trace_capture(void);
+void sprof_suite_rules_capture(void);
 
-void sprof_suite_trace_capture(void)
+void sprof_suite_rules_capture(void)
 {
-    CU_pSuite suite = CU_add_suite("trace/capture", NULL, NULL);
+    CU_pSuite suite = CU_add_suite("rules/capture", NULL, NULL);
     CU_add_test(suite, "parts", test_parts);
     CU_add_test(suite, "refused", test_refused);
 }

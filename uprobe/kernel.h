@@ -1,9 +1,9 @@
 /* The BPF program for uprobes, its maps and links. */
-#ifndef SPROF_TRACE_UPROBE_KERNEL_H
-#define SPROF_TRACE_UPROBE_KERNEL_H
+#ifndef SPROF_UPROBE_KERNEL_H
+#define SPROF_UPROBE_KERNEL_H
 
 #include "base/base.h"
-#include "trace/uprobe/calls.h"
+#include "uprobe/calls.h"
 
 #include <sys/types.h>
 

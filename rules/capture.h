@@ -1,16 +1,16 @@
 /* Options --capture: values that are read when kept calls begin or end. */
-#ifndef SPROF_TRACE_CAPTURE_H
-#define SPROF_TRACE_CAPTURE_H
+#ifndef SPROF_RULES_CAPTURE_H
+#define SPROF_RULES_CAPTURE_H
 
 #include "symbolize/symbolize.h"
 
-enum { TRACE_CAPTURES = 16, TRACE_CAPTURE_PATHS = 8 };
+enum { RULES_CAPTURES = 16, RULES_CAPTURE_PATHS = 8 };
 
-struct trace_capture {
+struct rules_capture {
     const char *text;
     char *function; /* regular expression; NULL: all; owned */
     bool at_entry;  /* else at the end of the call */
-    struct symbolize_path paths[TRACE_CAPTURE_PATHS];
+    struct symbolize_path paths[RULES_CAPTURE_PATHS];
     uint32_t path_count;
 };
 
@@ -18,11 +18,11 @@ struct trace_capture {
  * name, with optional `*`, scopes, and fields after `.` or `->`. SPROF_EUSAGE: the message marks
  * the error and lists what fits; nothing is to be released. Borrows `text` for the capture's
  * life. */
-int trace_capture_parse(struct trace_capture *capture, const char *text, struct sprof_error *error);
+int rules_capture_parse(struct rules_capture *capture, const char *text, struct sprof_error *error);
 
 /* Returns the length of the EXPR; 0: none. */
-size_t trace_capture_path(const char *text, struct symbolize_path *path);
+size_t rules_capture_path(const char *text, struct symbolize_path *path);
 
-void trace_capture_release(struct trace_capture *capture);
+void rules_capture_release(struct rules_capture *capture);
 
 #endif

@@ -9,7 +9,7 @@
 #include <bpf/bpf_helpers.h>
 #include <stdbool.h>
 
-#include "trace/uprobe/calls.h"
+#include "uprobe/calls.h"
 
 #define KERNEL_STRUCT
 #include SPROF_ARCH_BPF_HEADER

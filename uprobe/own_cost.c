@@ -1,6 +1,6 @@
 /* Measures the cost of uprobes with empty functions of sprof. The fastest series counts, because
  * others were interrupted. */
-#include "trace/uprobe/own_cost.h"
+#include "uprobe/own_cost.h"
 #include "arch/probe.h"
 
 #include <errno.h>

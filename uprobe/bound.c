@@ -1,5 +1,5 @@
 /* Chooses functions that lose their uprobes. */
-#include "trace/uprobe/bound.h"
+#include "uprobe/bound.h"
 
 #include <stdlib.h>
 

@@ -1,5 +1,5 @@
 /* Functions lose their uprobes where all take more than they may, the most expensive first. */
-#include "trace/uprobe/bound.h"
+#include "uprobe/bound.h"
 
 #include <CUnit/CUnit.h>
 
@@ -35,11 +35,11 @@ static void test_room(void)
     CU_ASSERT_FALSE(loads[2].goes);
 }
 
-void sprof_suite_trace_bound(void);
+void sprof_suite_uprobe_bound(void);
 
-void sprof_suite_trace_bound(void)
+void sprof_suite_uprobe_bound(void)
 {
-    CU_pSuite suite = CU_add_suite("trace/bound", NULL, NULL);
+    CU_pSuite suite = CU_add_suite("uprobe/bound", NULL, NULL);
     CU_add_test(suite, "within what they may take", test_within);
     CU_add_test(suite, "the most expensive first", test_most_expensive_first);
     CU_add_test(suite, "room to spare", test_room);

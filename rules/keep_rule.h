@@ -1,14 +1,14 @@
 /* The rules of `--keep`, which select the calls that get rows. */
-#ifndef SPROF_TRACE_KEEP_RULE_H
-#define SPROF_TRACE_KEEP_RULE_H
+#ifndef SPROF_RULES_KEEP_RULE_H
+#define SPROF_RULES_KEEP_RULE_H
 
 #include "symbolize/symbolize.h"
 
 #include <stdbool.h>
 
-enum { TRACE_KEEP_TESTS = 4, TRACE_KEEP_TEXT_BYTES = 255 };
+enum { RULES_KEEP_TESTS = 4, RULES_KEEP_TEXT_BYTES = 255 };
 
-struct trace_keep_test {
+struct rules_keep_test {
     const char *name; /* parameter in `text`, not NUL-terminated; NULL: the result */
     uint32_t name_length;
     int64_t low, high; /* INT64_MIN, INT64_MAX: no bound */
@@ -18,35 +18,35 @@ struct trace_keep_test {
 
 /* A test that only the tracer can make. The agent sends values of calls, and the tracer drops calls
  * that fail. */
-struct trace_keep_late {
+struct rules_keep_late {
     const char *at;             /* position in the rule's text */
     struct symbolize_path path; /* no name: the result */
     bool at_exit;               /* read at the end of the call, else at its start */
     bool has_changed;           /* the value must differ between start and end */
     char *text;                 /* required or, with is_outside, excluded; NULL: number; owned */
-    struct trace_keep_test range;
+    struct rules_keep_test range;
 };
 
-enum trace_keep_expression {
-    TRACE_KEEP_BY_CALL,
-    TRACE_KEEP_BY_BELOW,  /* function of an enclosing call */
-    TRACE_KEEP_BY_CLASS,  /* its class or a base class */
-    TRACE_KEEP_BY_THROWN, /* type of the exception that leaves the call */
-    TRACE_KEEP_EXPRESSIONS,
+enum rules_keep_expression {
+    RULES_KEEP_BY_CALL,
+    RULES_KEEP_BY_BELOW,  /* function of an enclosing call */
+    RULES_KEEP_BY_CLASS,  /* its class or a base class */
+    RULES_KEEP_BY_THROWN, /* type of the exception that leaves the call */
+    RULES_KEEP_EXPRESSIONS,
 };
 
 /* What the program must be doing. */
-enum trace_keep_load {
-    TRACE_LOAD_ANY,
-    TRACE_LOAD_CPU,      /* 1: one processor */
-    TRACE_LOAD_CALLS,    /* of probed functions, per second */
-    TRACE_LOAD_OPEN,     /* open calls */
-    TRACE_LOAD_RSS,      /* bytes in memory */
-    TRACE_LOAD_QUANTILE, /* ns, for calls of the rule's functions */
+enum rules_keep_load {
+    RULES_LOAD_ANY,
+    RULES_LOAD_CPU,      /* 1: one processor */
+    RULES_LOAD_CALLS,    /* of probed functions, per second */
+    RULES_LOAD_OPEN,     /* open calls */
+    RULES_LOAD_RSS,      /* bytes in memory */
+    RULES_LOAD_QUANTILE, /* ns, for calls of the rule's functions */
 };
 
 /* A call must meet all conditions. 0: no condition. */
-struct trace_keep_rule {
+struct rules_keep {
     const char *text;     /* borrowed */
     const char *function; /* regular expression in `text` or `quoted`; NULL: all chosen functions */
     char *quoted;         /* owned */
@@ -56,27 +56,26 @@ struct trace_keep_rule {
     uint64_t slowest;          /* among so many longest calls of the function so far */
     uint64_t next;             /* so many matching calls, then no more */
     bool has_over, has_self, throws;
-    char *expressions[TRACE_KEEP_EXPRESSIONS]; /* NULL: any; owned */
-    enum trace_keep_load load;                 /* must be above load_over */
+    char *expressions[RULES_KEEP_EXPRESSIONS]; /* NULL: any; owned */
+    enum rules_keep_load load;                 /* must be above load_over */
     double load_over;
     double quantile; /* 0.99 for p99 */
-    struct trace_keep_test tests[TRACE_KEEP_TESTS];
+    struct rules_keep_test tests[RULES_KEEP_TESTS];
     uint32_t test_count;
-    struct trace_keep_late late[TRACE_KEEP_TESTS];
+    struct rules_keep_late late[RULES_KEEP_TESTS];
     uint32_t late_count;
 };
 
 /* Parses "COND [and COND …] [: RE] [while LOAD]", with LOAD `cpu > N %`, `calls/s > N`, `open > N`,
  * `rss > SIZE` or `p99 > T`. keep_rule.c lists the conditions. SPROF_EUSAGE: the message marks the
  * error and lists what fits; nothing is to be released. Borrows `text` for the rule's life. */
-int trace_keep_rule_parse(struct trace_keep_rule *rule, const char *text,
-                          struct sprof_error *error);
+int rules_keep_parse(struct rules_keep *rule, const char *text, struct sprof_error *error);
 
-bool trace_keep_is_errno(const struct trace_keep_test *test);
+bool rules_keep_is_errno(const struct rules_keep_test *test);
 
 /* Whether only the tracer can decide the rule. */
-bool trace_keep_is_late(const struct trace_keep_rule *rule);
+bool rules_keep_is_late(const struct rules_keep *rule);
 
-void trace_keep_rule_release(struct trace_keep_rule *rule);
+void rules_keep_release(struct rules_keep *rule);
 
 #endif

@@ -1,6 +1,6 @@
 /* Parses the argument of --capture. */
-#include "trace/capture.h"
-#include "trace/shown_place.h"
+#include "rules/capture.h"
+#include "rules/error_at.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -13,8 +13,8 @@ struct parser {
 
 static int refuse(const struct parser *parser, const char *wanted)
 {
-    return trace_show_place(parser->text, parser->at, "this names no values; at ^ give ", wanted,
-                            parser->error);
+    return rules_error_at(parser->text, parser->at, "this names no values; at ^ give ", wanted,
+                          parser->error);
 }
 
 /* == Words == */
@@ -92,19 +92,19 @@ static int read_path(struct parser *parser, struct symbolize_path *path)
     return result;
 }
 
-size_t trace_capture_path(const char *text, struct symbolize_path *path)
+size_t rules_capture_path(const char *text, struct symbolize_path *path)
 {
     struct parser parser = {.text = text};
     *path = (struct symbolize_path){0};
     return read_path(&parser, path) ? 0 : parser.at;
 }
 
-static int read_paths(struct parser *parser, struct trace_capture *capture)
+static int read_paths(struct parser *parser, struct rules_capture *capture)
 {
     int result = 0;
     do {
         skip_blanks(parser);
-        if (capture->path_count == TRACE_CAPTURE_PATHS)
+        if (capture->path_count == RULES_CAPTURE_PATHS)
             return refuse(parser, "at most eight values; others belong into another --capture");
         result = read_path(parser, &capture->paths[capture->path_count++]);
         skip_blanks(parser);
@@ -132,7 +132,7 @@ static size_t find_colon(const char *text)
     return at;
 }
 
-static int read_function(struct parser *parser, struct trace_capture *capture)
+static int read_function(struct parser *parser, struct rules_capture *capture)
 {
     const size_t colon = find_colon(parser->text);
     const char *begin = parser->text;
@@ -163,11 +163,11 @@ static bool takes_word(struct parser *parser, const char *word)
     return *value && *value != ',';
 }
 
-int trace_capture_parse(struct trace_capture *capture, const char *text, struct sprof_error *error)
+int rules_capture_parse(struct rules_capture *capture, const char *text, struct sprof_error *error)
 {
     enum { TEXT_MOST = 4096 };
     struct parser parser = {.text = text, .error = error};
-    *capture = (struct trace_capture){.text = text};
+    *capture = (struct rules_capture){.text = text};
     if (strnlen(text, TEXT_MOST + 1) > TEXT_MOST)
         return sprof_error_set(error, SPROF_EUSAGE, 0, "--capture takes at most %d bytes",
                                (int)TEXT_MOST);
@@ -179,11 +179,11 @@ int trace_capture_parse(struct trace_capture *capture, const char *text, struct 
     if (!result)
         result = read_paths(&parser, capture);
     if (result)
-        trace_capture_release(capture);
+        rules_capture_release(capture);
     return result;
 }
 
-void trace_capture_release(struct trace_capture *capture)
+void rules_capture_release(struct rules_capture *capture)
 {
     free(capture->function);
     capture->function = NULL;

@@ -1,5 +1,5 @@
 /* Makes errors that mark a position in the user's text. */
-#include "trace/shown_place.h"
+#include "rules/error_at.h"
 
 #include <string.h>
 
@@ -13,8 +13,8 @@ static int columns_of(const char *text, size_t bytes)
     return columns;
 }
 
-int trace_show_place(const char *text, size_t at, const char *before, const char *what,
-                     struct sprof_error *error)
+int rules_error_at(const char *text, size_t at, const char *before, const char *what,
+                   struct sprof_error *error)
 {
     size_t first = at > SHOWN_BEFORE ? at - SHOWN_BEFORE : 0;
     while (first && ((unsigned char)text[first] & 0xc0) == 0x80)

@@ -1,5 +1,5 @@
 /* Parses conditions of a drill-down and evaluates them for a window. */
-#include "trace/condition.h"
+#include "rules/condition.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -77,7 +77,7 @@ static bool take_percent(struct reader *reader, double *percent)
 }
 
 /* Digits follow the decimal point: "p99", "p999". */
-static bool take_quantile(struct reader *reader, struct trace_condition *condition)
+static bool take_quantile(struct reader *reader, struct rules_condition *condition)
 {
     if (*reader->at != 'p' || reader->at[1] < '0' || reader->at[1] > '9')
         return false;
@@ -86,38 +86,38 @@ static bool take_quantile(struct reader *reader, struct trace_condition *conditi
     const long count = end - reader->at - 1;
     reader->at = end;
     skip_blanks(reader);
-    condition->kind = TRACE_QUANTILE;
+    condition->kind = RULES_QUANTILE;
     condition->quantile = (double)digits / pow(10, (double)count);
     return count <= 6 && condition->quantile > 0 && take(reader, ">") &&
            take_time(reader, &condition->limit);
 }
 
-static bool take_times_or_time(struct reader *reader, struct trace_condition *condition)
+static bool take_times_or_time(struct reader *reader, struct rules_condition *condition)
 {
     const struct reader begin = *reader;
     if (!take_number(reader, &condition->limit))
         return false;
     if (!take(reader, "x")) {
         *reader = begin;
-        condition->kind = TRACE_OVER;
+        condition->kind = RULES_OVER;
         return take_time(reader, &condition->limit);
     }
-    condition->kind = take(reader, "siblings") ? TRACE_SIBLINGS : TRACE_TIMES;
+    condition->kind = take(reader, "siblings") ? RULES_SIBLINGS : RULES_TIMES;
     return condition->limit > 1;
 }
 
-static bool read_condition(struct reader *reader, struct trace_condition *condition)
+static bool read_condition(struct reader *reader, struct rules_condition *condition)
 {
     static const struct {
         const char *word;
-        enum trace_condition_kind kind;
+        enum rules_condition_kind kind;
         bool (*value)(struct reader *reader, double *value);
-    } named[] = {{"self", TRACE_SELF, take_time},
-                 {"errors", TRACE_ERRORS, take_percent},
-                 {"calls/s", TRACE_RATE, take_number},
-                 {"cpu", TRACE_CPU, take_percent}};
+    } named[] = {{"self", RULES_SELF, take_time},
+                 {"errors", RULES_ERRORS, take_percent},
+                 {"calls/s", RULES_RATE, take_number},
+                 {"cpu", RULES_CPU, take_percent}};
     if (take(reader, "signal")) {
-        condition->kind = TRACE_SIGNAL;
+        condition->kind = RULES_SIGNAL;
         return true;
     }
     for (size_t i = 0; i < sizeof named / sizeof *named; i++)
@@ -129,11 +129,11 @@ static bool read_condition(struct reader *reader, struct trace_condition *condit
                               : take_times_or_time(reader, condition);
 }
 
-int trace_condition_parse(struct trace_condition *condition, const char *text,
+int rules_condition_parse(struct rules_condition *condition, const char *text,
                           struct sprof_error *error)
 {
     struct reader reader = {.text = text, .at = text};
-    *condition = (struct trace_condition){.text = text};
+    *condition = (struct rules_condition){.text = text};
     const char *colon = strchr(text, ':');
     reader.length = colon ? (size_t)(colon - text) : strlen(text);
     if (strnlen(text, TEXT_MOST + 1) > TEXT_MOST)
@@ -151,48 +151,48 @@ int trace_condition_parse(struct trace_condition *condition, const char *text,
 
 /* == Deciding == */
 
-double trace_condition_measure(const struct trace_condition *condition,
-                               const struct trace_window_calls *calls)
+double rules_condition_measure(const struct rules_condition *condition,
+                               const struct rules_window_calls *calls)
 {
     const double count = (double)calls->calls;
-    if (condition->kind == TRACE_ALWAYS)
+    if (condition->kind == RULES_ALWAYS)
         return 0;
-    if (condition->kind == TRACE_CPU)
+    if (condition->kind == RULES_CPU)
         return calls->cpu_ns > 0 ? 100 * calls->total_ns / calls->cpu_ns : -1;
-    if (condition->kind == TRACE_SIGNAL || calls->calls < CALLS_LEAST)
+    if (condition->kind == RULES_SIGNAL || calls->calls < CALLS_LEAST)
         return -1;
     switch (condition->kind) {
-    case TRACE_SELF: return calls->self_ns / count;
-    case TRACE_QUANTILE: return calls->quantile_ns;
-    case TRACE_ERRORS: return 100 * (double)calls->failed / count;
-    case TRACE_RATE: return calls->seconds > 0 ? count / calls->seconds : -1;
-    case TRACE_TIMES: return calls->usual_ns > 0 ? calls->total_ns / count / calls->usual_ns : -1;
-    case TRACE_SIBLINGS: return calls->threads_ns > 0 ? calls->thread_ns / calls->threads_ns : -1;
+    case RULES_SELF: return calls->self_ns / count;
+    case RULES_QUANTILE: return calls->quantile_ns;
+    case RULES_ERRORS: return 100 * (double)calls->failed / count;
+    case RULES_RATE: return calls->seconds > 0 ? count / calls->seconds : -1;
+    case RULES_TIMES: return calls->usual_ns > 0 ? calls->total_ns / count / calls->usual_ns : -1;
+    case RULES_SIBLINGS: return calls->threads_ns > 0 ? calls->thread_ns / calls->threads_ns : -1;
     default: return calls->total_ns / count;
     }
 }
 
-bool trace_condition_holds(const struct trace_condition *condition,
-                           const struct trace_window_calls *calls)
+bool rules_condition_holds(const struct rules_condition *condition,
+                           const struct rules_window_calls *calls)
 {
-    const double measured = trace_condition_measure(condition, calls);
-    return condition->kind == TRACE_ALWAYS || (measured >= 0 && measured > condition->limit);
+    const double measured = rules_condition_measure(condition, calls);
+    return condition->kind == RULES_ALWAYS || (measured >= 0 && measured > condition->limit);
 }
 
-void trace_condition_append(const struct trace_condition *condition, double measured,
+void rules_condition_append(const struct rules_condition *condition, double measured,
                             struct sprof_str *out)
 {
     switch (condition->kind) {
-    case TRACE_ERRORS:
-    case TRACE_CPU: sprof_str_appendf(out, "%.1f %%", measured); break;
-    case TRACE_RATE: sprof_str_appendf(out, "%.0f/s", measured); break;
-    case TRACE_TIMES:
-    case TRACE_SIBLINGS: sprof_str_appendf(out, "%.1fx", measured); break;
-    default: trace_append_time(out, measured);
+    case RULES_ERRORS:
+    case RULES_CPU: sprof_str_appendf(out, "%.1f %%", measured); break;
+    case RULES_RATE: sprof_str_appendf(out, "%.0f/s", measured); break;
+    case RULES_TIMES:
+    case RULES_SIBLINGS: sprof_str_appendf(out, "%.1fx", measured); break;
+    default: rules_append_time(out, measured);
     }
 }
 
-void trace_append_time(struct sprof_str *out, double ns)
+void rules_append_time(struct sprof_str *out, double ns)
 {
     static const struct {
         double ns;

@@ -1,8 +1,8 @@
 /* Parses the rules of `--keep`. */
-#include "trace/keep_rule.h"
-#include "trace/capture.h"
-#include "trace/condition.h"
-#include "trace/shown_place.h"
+#include "rules/keep_rule.h"
+#include "rules/capture.h"
+#include "rules/condition.h"
+#include "rules/error_at.h"
 
 #include <errno.h>
 #include <math.h>
@@ -21,7 +21,7 @@ struct parser {
 
 static int refuse(const struct parser *parser, size_t at, const char *wanted)
 {
-    return trace_show_place(parser->text, at, "this is no rule; at ^ give ", wanted, parser->error);
+    return rules_error_at(parser->text, at, "this is no rule; at ^ give ", wanted, parser->error);
 }
 
 /* == Words == */
@@ -127,24 +127,24 @@ static bool is_number(const char *text, size_t length, long double *number)
 }
 
 /* `is_beyond` excludes the bound itself. */
-static void set_low(struct trace_keep_test *test, long double bound, bool is_beyond)
+static void set_low(struct rules_keep_test *test, long double bound, bool is_beyond)
 {
     test->low = is_beyond ? (int64_t)floorl(bound) + 1 : (int64_t)ceill(bound);
     test->low_real = is_beyond ? nextafter((double)bound, INFINITY) : (double)bound;
 }
 
-static void set_high(struct trace_keep_test *test, long double bound, bool is_beyond)
+static void set_high(struct rules_keep_test *test, long double bound, bool is_beyond)
 {
     test->high = is_beyond ? (int64_t)ceill(bound) - 1 : (int64_t)floorl(bound);
     test->high_real = is_beyond ? nextafter((double)bound, -INFINITY) : (double)bound;
 }
 
 /* Returns the number of an error such as "ENOENT" in a test of errno; 0: none. */
-static int error_of(const struct parser *parser, const struct trace_keep_test *test)
+static int error_of(const struct parser *parser, const struct rules_keep_test *test)
 {
     enum { ERRORS = 256 };
     int found = 0;
-    if (!trace_keep_is_errno(test))
+    if (!rules_keep_is_errno(test))
         return 0;
     for (int i = 1; i < ERRORS && !found; i++) {
         const char *name = strerrorname_np(i);
@@ -154,7 +154,7 @@ static int error_of(const struct parser *parser, const struct trace_keep_test *t
 }
 
 /* Reads "7", "3..9", "null", "true", "false", or an error's name. */
-static int read_value(struct parser *parser, struct trace_keep_test *test, enum comparison how)
+static int read_value(struct parser *parser, struct rules_keep_test *test, enum comparison how)
 {
     static const char wanted[] = "a number, a range as in 3..9, `null`, `true` or `false`";
     const char *text = parser->text + parser->at, *end = text + parser->length,
@@ -174,7 +174,7 @@ static int read_value(struct parser *parser, struct trace_keep_test *test, enum 
                    !is_number(dots + 2, (size_t)(end - dots) - 2, &high) || low > high
              : !is_zero && !error && !is_number(text, parser->length, &low))
         return refuse(parser, parser->at,
-                      trace_keep_is_errno(test) ? "a number, or an error's name as in ENOENT"
+                      rules_keep_is_errno(test) ? "a number, or an error's name as in ENOENT"
                                                 : wanted);
     if (is_equal || how == MORE || how == AT_LEAST)
         set_low(test, low, how == MORE);
@@ -209,54 +209,54 @@ static int read_text(struct parser *parser, size_t most, const char *wanted, cha
     return 0;
 }
 
-static int add_late(struct parser *parser, struct trace_keep_rule *rule,
-                    const struct trace_keep_late *late, size_t at)
+static int add_late(struct parser *parser, struct rules_keep *rule,
+                    const struct rules_keep_late *late, size_t at)
 {
-    if (rule->late_count == TRACE_KEEP_TESTS)
+    if (rule->late_count == RULES_KEEP_TESTS)
         return refuse(parser, at, "at most four conditions on fields and texts");
     rule->late[rule->late_count++] = *late;
     return 0;
 }
 
 /* A test of what the agent has in words. */
-static int add_test(struct parser *parser, struct trace_keep_rule *rule,
-                    const struct trace_keep_test *test, size_t at)
+static int add_test(struct parser *parser, struct rules_keep *rule,
+                    const struct rules_keep_test *test, size_t at)
 {
-    if (rule->test_count == TRACE_KEEP_TESTS)
+    if (rule->test_count == RULES_KEEP_TESTS)
         return refuse(parser, at, "at most four conditions on values");
     rule->tests[rule->test_count++] = *test;
     return 0;
 }
 
 /* The length of the path of a value at a place, "exit." before it; 0: there is none. */
-static size_t read_path(const char *text, struct trace_keep_late *late)
+static size_t read_path(const char *text, struct rules_keep_late *late)
 {
     static const char exit[] = "exit.";
     struct symbolize_path path = {0};
     late->at_exit = !strncmp(text, exit, sizeof exit - 1);
     const size_t before = late->at_exit ? sizeof exit - 1 : 0,
-                 length = trace_capture_path(text + before, &path);
+                 length = rules_capture_path(text + before, &path);
     late->path = path;
     return length ? before + length : 0;
 }
 
 /* Whether the test needs more than the agent's words of a call. */
-static bool needs_memory(const struct trace_keep_late *late)
+static bool needs_memory(const struct rules_keep_late *late)
 {
     const struct symbolize_path *path = &late->path;
     return late->at_exit || late->text || path->step_count || path->is_followed ||
            (path->name && memchr(path->name, ':', path->name_length));
 }
 
-static int read_compared(struct parser *parser, struct trace_keep_rule *rule,
-                         struct trace_keep_late *late, enum comparison how, size_t at)
+static int read_compared(struct parser *parser, struct rules_keep *rule,
+                         struct rules_keep_late *late, enum comparison how, size_t at)
 {
     const bool is_text = parser->text[parser->at] == '"';
     if (is_text && how != EQUAL && how != NOT_EQUAL)
         return refuse(parser, parser->at, "a number; texts are compared by = and !=");
     late->range.is_outside = how == NOT_EQUAL;
     const int result =
-        is_text ? read_text(parser, TRACE_KEEP_TEXT_BYTES, "a text of 1 to 255 bytes", &late->text)
+        is_text ? read_text(parser, RULES_KEEP_TEXT_BYTES, "a text of 1 to 255 bytes", &late->text)
                 : read_value(parser, &late->range, how);
     if (result)
         return result;
@@ -266,9 +266,9 @@ static int read_compared(struct parser *parser, struct trace_keep_rule *rule,
 }
 
 /* Reads "returns OP V", "returns V", "errno", "errno V" or "EXPR OP V". */
-static int read_test(struct parser *parser, struct trace_keep_rule *rule)
+static int read_test(struct parser *parser, struct rules_keep *rule)
 {
-    struct trace_keep_late late = {.at = parser->text + parser->at};
+    struct rules_keep_late late = {.at = parser->text + parser->at};
     const bool is_result = is_word(parser, "returns"), is_error = is_word(parser, "errno");
     const size_t at = parser->at;
     if (!is_result) {
@@ -297,7 +297,7 @@ static int read_test(struct parser *parser, struct trace_keep_rule *rule)
 static bool begins_test(const struct parser *parser)
 {
     struct parser next = *parser;
-    struct trace_keep_late late;
+    struct rules_keep_late late;
     if (is_word(parser, "returns"))
         return true;
     const bool is_value =
@@ -306,38 +306,38 @@ static bool begins_test(const struct parser *parser)
     return is_value && (comparison_of(&next) != NO_COMPARISON || is_word(parser, "errno"));
 }
 
-static int read_changed(struct parser *parser, struct trace_keep_rule *rule)
+static int read_changed(struct parser *parser, struct rules_keep *rule)
 {
-    struct trace_keep_late late = {.at = parser->text + parser->at, .has_changed = true};
-    const size_t at = parser->at, length = trace_capture_path(late.at, &late.path);
+    struct rules_keep_late late = {.at = parser->text + parser->at, .has_changed = true};
+    const size_t at = parser->at, length = rules_capture_path(late.at, &late.path);
     if (!length || length != parser->length)
         return refuse(parser, at, "a value, as in `changed q->state`");
     next_word(parser);
     return add_late(parser, rule, &late, at);
 }
 
-bool trace_keep_is_errno(const struct trace_keep_test *test)
+bool rules_keep_is_errno(const struct rules_keep_test *test)
 {
     return test->name && test->name_length == 5 && !memcmp(test->name, "errno", 5);
 }
 
 /* == Conditions == */
 
-static int read_over(struct parser *parser, struct trace_keep_rule *rule)
+static int read_over(struct parser *parser, struct rules_keep *rule)
 {
     rule->has_over = true;
     return read_time(parser, &rule->over_ns);
 }
 
-static int read_self(struct parser *parser, struct trace_keep_rule *rule)
+static int read_self(struct parser *parser, struct rules_keep *rule)
 {
     rule->has_self = true;
     const int result = expect_word(parser, "over", "`over T`");
     return result ? result : read_time(parser, &rule->self_ns);
 }
 
-static int read_expression(struct parser *parser, struct trace_keep_rule *rule,
-                           enum trace_keep_expression which)
+static int read_expression(struct parser *parser, struct rules_keep *rule,
+                           enum rules_keep_expression which)
 {
     static const char wanted[] = "a regular expression; one with a blank or a colon in quotes";
     const char *text = parser->text + parser->at;
@@ -350,41 +350,41 @@ static int read_expression(struct parser *parser, struct trace_keep_rule *rule,
     return rule->expressions[which] ? 0 : sprof_error_memory(parser->error);
 }
 
-static int read_throws(struct parser *parser, struct trace_keep_rule *rule)
+static int read_throws(struct parser *parser, struct rules_keep *rule)
 {
     rule->throws = true;
     return !parser->length || is_word(parser, "and") || is_word(parser, "while")
                ? 0
-               : read_expression(parser, rule, TRACE_KEEP_BY_THROWN);
+               : read_expression(parser, rule, RULES_KEEP_BY_THROWN);
 }
 
-static int read_call(struct parser *parser, struct trace_keep_rule *rule)
+static int read_call(struct parser *parser, struct rules_keep *rule)
 {
-    return read_expression(parser, rule, TRACE_KEEP_BY_CALL);
+    return read_expression(parser, rule, RULES_KEEP_BY_CALL);
 }
 
-static int read_below(struct parser *parser, struct trace_keep_rule *rule)
+static int read_below(struct parser *parser, struct rules_keep *rule)
 {
-    return read_expression(parser, rule, TRACE_KEEP_BY_BELOW);
+    return read_expression(parser, rule, RULES_KEEP_BY_BELOW);
 }
 
-static int read_class(struct parser *parser, struct trace_keep_rule *rule)
+static int read_class(struct parser *parser, struct rules_keep *rule)
 {
-    return read_expression(parser, rule, TRACE_KEEP_BY_CLASS);
+    return read_expression(parser, rule, RULES_KEEP_BY_CLASS);
 }
 
-static int read_slowest(struct parser *parser, struct trace_keep_rule *rule)
+static int read_slowest(struct parser *parser, struct rules_keep *rule)
 {
     return read_number(parser, &rule->slowest, SLOWEST_MOST,
                        "a number from 1 to 16, as in `slowest 10`");
 }
 
-static int read_every(struct parser *parser, struct trace_keep_rule *rule)
+static int read_every(struct parser *parser, struct rules_keep *rule)
 {
     return read_number(parser, &rule->every, UINT32_MAX, "a number from 1 on, as in `every 100`");
 }
 
-static int read_first(struct parser *parser, struct trace_keep_rule *rule)
+static int read_first(struct parser *parser, struct rules_keep *rule)
 {
     int result = read_number(parser, &rule->first, UINT32_MAX,
                              "a number from 1 on, as in `first 5 a second`");
@@ -393,7 +393,7 @@ static int read_first(struct parser *parser, struct trace_keep_rule *rule)
     return result ? result : expect_word(parser, "second", "`second`");
 }
 
-static int read_next(struct parser *parser, struct trace_keep_rule *rule)
+static int read_next(struct parser *parser, struct rules_keep *rule)
 {
     return read_number(parser, &rule->next, UINT32_MAX, "a number from 1 on, as in `next 5`");
 }
@@ -401,7 +401,7 @@ static int read_next(struct parser *parser, struct trace_keep_rule *rule)
 /* Conditions that begin with a word of their own. */
 static const struct {
     const char *word, *shown;
-    int (*read)(struct parser *parser, struct trace_keep_rule *rule);
+    int (*read)(struct parser *parser, struct rules_keep *rule);
     bool may_repeat;
 } conditions[] = {
     {"over", "over T", read_over, false},
@@ -432,7 +432,7 @@ static int refuse_condition(const struct parser *parser)
 }
 
 /* *had: one bit for each condition read so far. */
-static int read_condition(struct parser *parser, struct trace_keep_rule *rule, uint32_t *had)
+static int read_condition(struct parser *parser, struct rules_keep *rule, uint32_t *had)
 {
     const size_t at = parser->at;
     size_t i = 0;
@@ -452,30 +452,30 @@ static int read_condition(struct parser *parser, struct trace_keep_rule *rule, u
 /* == Load == */
 
 /* Reads "p99 > 20ms". False: something else. */
-static bool read_quantile(const char *text, struct trace_keep_rule *rule)
+static bool read_quantile(const char *text, struct rules_keep *rule)
 {
-    struct trace_condition condition;
-    if (*text != 'p' || trace_condition_parse(&condition, text, NULL) || condition.function)
+    struct rules_condition condition;
+    if (*text != 'p' || rules_condition_parse(&condition, text, NULL) || condition.function)
         return false;
-    rule->load = TRACE_LOAD_QUANTILE;
+    rule->load = RULES_LOAD_QUANTILE;
     rule->load_over = condition.limit;
     rule->quantile = condition.quantile;
     return true;
 }
 
 /* Reads "cpu > 80 %", "calls/s > 1000", "open > 64", "rss > 2GiB" or "p99 > 20ms". */
-static int read_load(struct parser *parser, struct trace_keep_rule *rule)
+static int read_load(struct parser *parser, struct rules_keep *rule)
 {
     static const char wanted[] =
         "`cpu > N %`, `calls/s > N`, `open > N`, `rss > NMiB`, or of its calls `p99 > T`";
     static const struct {
         const char *name;
-        enum trace_keep_load load;
+        enum rules_keep_load load;
         const char *unit; /* after the number; blanks may precede */
         double factor;
-    } loads[] = {{"cpu", TRACE_LOAD_CPU, "%", 0.01},      {"calls/s", TRACE_LOAD_CALLS, "", 1},
-                 {"open", TRACE_LOAD_OPEN, "", 1},        {"rss", TRACE_LOAD_RSS, "KiB", 1024},
-                 {"rss", TRACE_LOAD_RSS, "MiB", 1 << 20}, {"rss", TRACE_LOAD_RSS, "GiB", 1 << 30}};
+    } loads[] = {{"cpu", RULES_LOAD_CPU, "%", 0.01},      {"calls/s", RULES_LOAD_CALLS, "", 1},
+                 {"open", RULES_LOAD_OPEN, "", 1},        {"rss", RULES_LOAD_RSS, "KiB", 1024},
+                 {"rss", RULES_LOAD_RSS, "MiB", 1 << 20}, {"rss", RULES_LOAD_RSS, "GiB", 1 << 30}};
     char name[16] = "", unit[8] = "";
     double bound = -1;
     int end = 0;
@@ -499,7 +499,7 @@ static int read_load(struct parser *parser, struct trace_keep_rule *rule)
 /* == Functions == */
 
 /* Reads what follows the colon: an expression, perhaps quoted, and an optional load. */
-static int read_function(struct parser *parser, struct trace_keep_rule *rule)
+static int read_function(struct parser *parser, struct rules_keep *rule)
 {
     parser->at++;
     skip_blanks(parser);
@@ -524,10 +524,10 @@ static int read_function(struct parser *parser, struct trace_keep_rule *rule)
     return load ? read_load(parser, rule) : 0;
 }
 
-int trace_keep_rule_parse(struct trace_keep_rule *rule, const char *text, struct sprof_error *error)
+int rules_keep_parse(struct rules_keep *rule, const char *text, struct sprof_error *error)
 {
     struct parser parser = {.text = text, .error = error};
-    *rule = (struct trace_keep_rule){.text = text};
+    *rule = (struct rules_keep){.text = text};
     if (strnlen(text, TEXT_MOST + 1) > TEXT_MOST)
         return sprof_error_set(error, SPROF_EUSAGE, 0, "a rule has at most %d bytes", TEXT_MOST);
     next_word(&parser);
@@ -546,20 +546,20 @@ int trace_keep_rule_parse(struct trace_keep_rule *rule, const char *text, struct
     else if (!result && text[parser.at] == ':')
         result = read_function(&parser, rule);
     if (result)
-        trace_keep_rule_release(rule);
+        rules_keep_release(rule);
     return result;
 }
 
-bool trace_keep_is_late(const struct trace_keep_rule *rule)
+bool rules_keep_is_late(const struct rules_keep *rule)
 {
-    return rule->late_count || rule->expressions[TRACE_KEEP_BY_THROWN];
+    return rule->late_count || rule->expressions[RULES_KEEP_BY_THROWN];
 }
 
-void trace_keep_rule_release(struct trace_keep_rule *rule)
+void rules_keep_release(struct rules_keep *rule)
 {
     free(rule->quoted);
     rule->quoted = NULL;
-    for (size_t i = 0; i < TRACE_KEEP_EXPRESSIONS; i++) {
+    for (size_t i = 0; i < RULES_KEEP_EXPRESSIONS; i++) {
         free(rule->expressions[i]);
         rule->expressions[i] = NULL;
     }

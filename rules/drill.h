@@ -3,51 +3,51 @@
  *
  * The caller numbers functions. Figures are of calls below the root on its threads. A flow from F
  * to G is the time of G with its callees, where F is the nearest probed function above. */
-#ifndef SPROF_TRACE_DRILL_DRILL_H
-#define SPROF_TRACE_DRILL_DRILL_H
+#ifndef SPROF_RULES_DRILL_H
+#define SPROF_RULES_DRILL_H
 
 #include "base/base.h"
-#include "trace/condition.h"
+#include "rules/condition.h"
 
 #include <stdbool.h>
 
-enum trace_found_by { TRACE_BY_ROOT, TRACE_BY_CALL, TRACE_BY_POINTER, TRACE_BY_CALLBACK };
+enum rules_found_by { RULES_BY_ROOT, RULES_BY_CALL, RULES_BY_POINTER, RULES_BY_CALLBACK };
 
-struct trace_drill_figures {
+struct rules_drill_figures {
     uint32_t function;
     uint64_t calls, failed;
     double ns, self_ns; /* ns: of outermost calls, with callees */
 };
 
-struct trace_drill_flow {
+struct rules_drill_flow {
     uint32_t caller, callee;
     uint64_t calls;
     double ns;
 };
 
-struct trace_drill_window {
-    struct trace_window_calls root;
-    const struct trace_drill_figures *figures;
-    const struct trace_drill_flow *flows;
+struct rules_drill_window {
+    struct rules_window_calls root;
+    const struct rules_drill_figures *figures;
+    const struct rules_drill_flow *flows;
     size_t figure_count, flow_count;
 };
 
-struct trace_drill_list {
+struct rules_drill_list {
     SPROF_VEC(uint32_t) functions;
 };
 
-struct trace_drill_source {
+struct rules_drill_source {
     void *context;
-    /* Appends functions that may have probes, best first: direct callees (TRACE_BY_CALL), possible
+    /* Appends functions that may have probes, best first: direct callees (RULES_BY_CALL), possible
      * targets of pointers, or what other modules may call back. Returns 0 or SPROF_ENOMEM. */
-    int (*callees)(void *context, uint32_t function, enum trace_found_by by,
-                   struct trace_drill_list *list);
+    int (*callees)(void *context, uint32_t function, enum rules_found_by by,
+                   struct rules_drill_list *list);
 };
 
-struct trace_drill_node {
+struct rules_drill_node {
     uint32_t function;
     uint32_t cause; /* function above; the root's: itself */
-    enum trace_found_by found_by;
+    enum rules_found_by found_by;
     bool is_probed;
     bool is_uncalled;       /* dropped without calls */
     bool is_widened;        /* callees were tried */
@@ -61,40 +61,40 @@ struct trace_drill_node {
     double dropped; /* share of its time in callees that lost probes */
 };
 
-enum trace_drill_state {
-    TRACE_DRILL_WAITS, /* the condition does not hold */
-    TRACE_DRILL_LOOKS,
-    TRACE_DRILL_FOUND,    /* the culprit is last on the way */
-    TRACE_DRILL_NOTHING,  /* nothing left, no culprit */
-    TRACE_DRILL_OBSERVED, /* steps were only listed */
+enum rules_drill_state {
+    RULES_DRILL_WAITS, /* the condition does not hold */
+    RULES_DRILL_LOOKS,
+    RULES_DRILL_FOUND,    /* the culprit is last on the way */
+    RULES_DRILL_NOTHING,  /* nothing left, no culprit */
+    RULES_DRILL_OBSERVED, /* steps were only listed */
 };
 
-enum trace_drill_action {
-    TRACE_DRILL_ADD,
-    TRACE_DRILL_DROP,
-    TRACE_DRILL_WOULD_ADD,
+enum rules_drill_action {
+    RULES_DRILL_ADD,
+    RULES_DRILL_DROP,
+    RULES_DRILL_WOULD_ADD,
 };
 
-struct trace_drill_step {
-    enum trace_drill_action action;
+struct rules_drill_step {
+    enum rules_drill_action action;
     uint32_t function, cause;
-    enum trace_found_by found_by;
+    enum rules_found_by found_by;
     double share; /* when dropped: of its caller's weight; negative: never called */
 };
 
-struct trace_drill {
+struct rules_drill {
     uint32_t root;
-    struct trace_condition condition;
+    struct rules_condition condition;
     size_t most; /* probes at a time, besides the way */
     bool keeps_uncalled;
     bool observes;  /* lists the first steps only */
     bool is_forced; /* begins without the condition */
 
-    enum trace_drill_state state;
-    SPROF_VEC(struct trace_drill_node) nodes; /* root first */
-    SPROF_VEC(struct trace_drill_flow) flows; /* since the last step */
+    enum rules_drill_state state;
+    SPROF_VEC(struct rules_drill_node) nodes; /* root first */
+    SPROF_VEC(struct rules_drill_flow) flows; /* since the last step */
     SPROF_VEC(uint32_t) way;                  /* nodes from the root */
-    SPROF_VEC(struct trace_drill_step) steps;
+    SPROF_VEC(struct rules_drill_step) steps;
     struct sprof_map by_function; /* function → node + 1 */
     unsigned windows;             /* with the condition, since the last step */
     unsigned held, missed;        /* windows in a row */
@@ -104,16 +104,16 @@ struct trace_drill {
 };
 
 /* Sets `steps` and `state`. Returns 0 or SPROF_ENOMEM. */
-int trace_drill_take(struct trace_drill *drill, const struct trace_drill_window *window,
-                     const struct trace_drill_source *source);
+int rules_drill_take(struct rules_drill *drill, const struct rules_drill_window *window,
+                     const struct rules_drill_source *source);
 
-void trace_drill_release(struct trace_drill *drill);
+void rules_drill_release(struct rules_drill *drill);
 
 /* Returns NULL for an unknown function. */
-struct trace_drill_node *trace_drill_node_of(const struct trace_drill *drill, uint32_t function);
+struct rules_drill_node *rules_drill_node_of(const struct rules_drill *drill, uint32_t function);
 
 /* Time or errors, as the condition says; and the part outside probed callees. */
-double trace_drill_weight(const struct trace_drill *drill, const struct trace_drill_node *node);
-double trace_drill_own_weight(const struct trace_drill *drill, const struct trace_drill_node *node);
+double rules_drill_weight(const struct rules_drill *drill, const struct rules_drill_node *node);
+double rules_drill_own_weight(const struct rules_drill *drill, const struct rules_drill_node *node);
 
 #endif

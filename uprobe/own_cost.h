@@ -1,8 +1,8 @@
 /* Measures the cost of uprobes. */
-#ifndef SPROF_TRACE_UPROBE_OWN_COST_H
-#define SPROF_TRACE_UPROBE_OWN_COST_H
+#ifndef SPROF_UPROBE_OWN_COST_H
+#define SPROF_UPROBE_OWN_COST_H
 
-#include "trace/uprobe/kernel.h"
+#include "uprobe/kernel.h"
 
 /* Probes functions of sprof for some 20 ms and sets the costs in kernel->control.
  * SPROF_EUNSUPPORTED: the kernel misses calls of some threads; else as uprobe_kernel_attach. */

@@ -1,6 +1,6 @@
 /* Limits the cost of uprobes. */
-#ifndef SPROF_TRACE_UPROBE_BOUND_H
-#define SPROF_TRACE_UPROBE_BOUND_H
+#ifndef SPROF_UPROBE_BOUND_H
+#define SPROF_UPROBE_BOUND_H
 
 #include "base/base.h"
 

@@ -1,5 +1,5 @@
 /* Rules of --keep are read, and what is wrong with one is shown at its place. */
-#include "trace/keep_rule.h"
+#include "rules/keep_rule.h"
 
 #include <CUnit/CUnit.h>
 #include <math.h>
@@ -9,9 +9,9 @@
  */
 static void refused(const char *text, const char *wanted, int column)
 {
-    struct trace_keep_rule rule;
+    struct rules_keep rule;
     struct sprof_error error;
-    CU_ASSERT_EQUAL(trace_keep_rule_parse(&rule, text, &error), SPROF_EUSAGE);
+    CU_ASSERT_EQUAL(rules_keep_parse(&rule, text, &error), SPROF_EUSAGE);
     const char *caret = strrchr(error.message, '\n');
     CU_ASSERT_PTR_NOT_NULL_FATAL(caret);
     CU_ASSERT_PTR_NOT_NULL(strstr(error.message, wanted));
@@ -21,14 +21,14 @@ static void refused(const char *text, const char *wanted, int column)
 
 static void test_conditions(void)
 {
-    struct trace_keep_rule rule;
-    CU_ASSERT_EQUAL_FATAL(trace_keep_rule_parse(&rule, "over 20ms", NULL), 0);
+    struct rules_keep rule;
+    CU_ASSERT_EQUAL_FATAL(rules_keep_parse(&rule, "over 20ms", NULL), 0);
     CU_ASSERT_TRUE(rule.has_over);
     CU_ASSERT_EQUAL(rule.over_ns, 20000000);
     CU_ASSERT_FALSE(rule.has_self);
     CU_ASSERT_PTR_NULL(rule.function);
     CU_ASSERT_EQUAL_FATAL(
-        trace_keep_rule_parse(
+        rules_keep_parse(
             &rule, "  self over 1.5us and throws and slowest 16 and every 7 and first 3 a second",
             NULL),
         0);
@@ -60,9 +60,9 @@ static void test_values(void)
                  {"returns != true", 0, 0, 0, 0, false},
                  {"returns 9007199254740993", 9007199254740993, 9007199254740993,
                   9007199254740992.0, 9007199254740992.0, false}};
-    struct trace_keep_rule rule;
+    struct rules_keep rule;
     for (size_t i = 0; i < sizeof tests / sizeof *tests; i++) {
-        CU_ASSERT_EQUAL_FATAL(trace_keep_rule_parse(&rule, tests[i].text, NULL), 0);
+        CU_ASSERT_EQUAL_FATAL(rules_keep_parse(&rule, tests[i].text, NULL), 0);
         CU_ASSERT_EQUAL_FATAL(rule.test_count, 1);
         CU_ASSERT_PTR_NULL(rule.tests[0].name);
         CU_ASSERT_EQUAL(rule.tests[0].low, tests[i].low);
@@ -71,8 +71,8 @@ static void test_values(void)
         CU_ASSERT_EQUAL(rule.tests[0].high_real, tests[i].high_real);
         CU_ASSERT_EQUAL(rule.tests[0].is_outside, tests[i].is_outside);
     }
-    CU_ASSERT_EQUAL(
-        trace_keep_rule_parse(&rule, "over 1ms and size > 4096 and over = 1 : ^read", NULL), 0);
+    CU_ASSERT_EQUAL(rules_keep_parse(&rule, "over 1ms and size > 4096 and over = 1 : ^read", NULL),
+                    0);
     CU_ASSERT_EQUAL(rule.test_count, 2);
     CU_ASSERT_EQUAL(rule.tests[0].name_length, 4);
     CU_ASSERT_EQUAL(memcmp(rule.tests[1].name, "over", 4), 0);
@@ -83,41 +83,41 @@ static void test_values(void)
         "returns x",      "n <> 4",
         "9n = 4",         "a = 1 and b = 1 and c = 1 and d = 1 and e = 1"};
     for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++)
-        CU_ASSERT_EQUAL(trace_keep_rule_parse(&rule, wrong[i], NULL), SPROF_EUSAGE);
+        CU_ASSERT_EQUAL(rules_keep_parse(&rule, wrong[i], NULL), SPROF_EUSAGE);
 }
 
 /* errno by name, a type in quotes, a load behind functions. */
 static void test_errno_types_and_load(void)
 {
-    struct trace_keep_rule rule;
+    struct rules_keep rule;
     CU_ASSERT_EQUAL_FATAL(
-        trace_keep_rule_parse(&rule, "errno == ENOENT and returns < 0 and next 5", NULL), 0);
-    CU_ASSERT_TRUE(trace_keep_is_errno(&rule.tests[0]));
-    CU_ASSERT_FALSE(trace_keep_is_errno(&rule.tests[1]));
+        rules_keep_parse(&rule, "errno == ENOENT and returns < 0 and next 5", NULL), 0);
+    CU_ASSERT_TRUE(rules_keep_is_errno(&rule.tests[0]));
+    CU_ASSERT_FALSE(rules_keep_is_errno(&rule.tests[1]));
     CU_ASSERT_EQUAL(rule.tests[0].low, 2);
     CU_ASSERT_EQUAL(rule.tests[0].high, 2);
     CU_ASSERT_EQUAL(rule.next, 5);
     CU_ASSERT_EQUAL_FATAL(
-        trace_keep_rule_parse(&rule, "throws \"std::bad.*\" : ^a while cpu > 80 %", NULL), 0);
-    CU_ASSERT_STRING_EQUAL(rule.expressions[TRACE_KEEP_BY_THROWN], "std::bad.*");
+        rules_keep_parse(&rule, "throws \"std::bad.*\" : ^a while cpu > 80 %", NULL), 0);
+    CU_ASSERT_STRING_EQUAL(rule.expressions[RULES_KEEP_BY_THROWN], "std::bad.*");
     CU_ASSERT_STRING_EQUAL(rule.function, "^a");
-    CU_ASSERT_EQUAL(rule.load, TRACE_LOAD_CPU);
+    CU_ASSERT_EQUAL(rule.load, RULES_LOAD_CPU);
     CU_ASSERT_DOUBLE_EQUAL(rule.load_over, 0.8, 1e-9);
-    trace_keep_rule_release(&rule);
-    CU_ASSERT_EQUAL_FATAL(trace_keep_rule_parse(&rule, "every 1 : a while p99 > 20ms", NULL), 0);
-    CU_ASSERT_EQUAL(rule.load, TRACE_LOAD_QUANTILE);
+    rules_keep_release(&rule);
+    CU_ASSERT_EQUAL_FATAL(rules_keep_parse(&rule, "every 1 : a while p99 > 20ms", NULL), 0);
+    CU_ASSERT_EQUAL(rule.load, RULES_LOAD_QUANTILE);
     CU_ASSERT_DOUBLE_EQUAL(rule.load_over, 2e7, 1);
     CU_ASSERT_DOUBLE_EQUAL(rule.quantile, 0.99, 1e-9);
-    trace_keep_rule_release(&rule);
-    CU_ASSERT_EQUAL_FATAL(trace_keep_rule_parse(&rule, "over 1ms while rss > 1.5GiB", NULL), 0);
-    CU_ASSERT_EQUAL(rule.load, TRACE_LOAD_RSS);
+    rules_keep_release(&rule);
+    CU_ASSERT_EQUAL_FATAL(rules_keep_parse(&rule, "over 1ms while rss > 1.5GiB", NULL), 0);
+    CU_ASSERT_EQUAL(rule.load, RULES_LOAD_RSS);
     CU_ASSERT_DOUBLE_EQUAL(rule.load_over, 1.5 * (1 << 30), 1);
     CU_ASSERT_EQUAL_FATAL(
-        trace_keep_rule_parse(&rule, "throws Bad : \"a while b\" while calls/s > 10", NULL), 0);
+        rules_keep_parse(&rule, "throws Bad : \"a while b\" while calls/s > 10", NULL), 0);
     CU_ASSERT_STRING_EQUAL(rule.function, "a while b");
-    CU_ASSERT_STRING_EQUAL(rule.expressions[TRACE_KEEP_BY_THROWN], "Bad");
-    CU_ASSERT_EQUAL(rule.load, TRACE_LOAD_CALLS);
-    trace_keep_rule_release(&rule);
+    CU_ASSERT_STRING_EQUAL(rule.expressions[RULES_KEEP_BY_THROWN], "Bad");
+    CU_ASSERT_EQUAL(rule.load, RULES_LOAD_CALLS);
+    rules_keep_release(&rule);
     static const char *const wrong[] = {"errno = ENOTHING",
                                         "errno = ",
                                         "next 0",
@@ -132,33 +132,31 @@ static void test_errno_types_and_load(void)
                                         "every 1 while p99 < 3ms",
                                         "every 1 while open > 3 %"};
     for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++)
-        CU_ASSERT_EQUAL(trace_keep_rule_parse(&rule, wrong[i], NULL), SPROF_EUSAGE);
+        CU_ASSERT_EQUAL(rules_keep_parse(&rule, wrong[i], NULL), SPROF_EUSAGE);
 }
 
 /* Fields, texts, what changes, other calls and classes. */
 static void test_late(void)
 {
-    struct trace_keep_rule rule;
+    struct rules_keep rule;
     CU_ASSERT_EQUAL_FATAL(
-        trace_keep_rule_parse(&rule,
-                              "q->state >= 500 and exit.n = 3 and changed r.count and "
-                              "path = \"/a \\\"b\\\"\" and id = 7 and returns != \"x\" : ^f",
-                              NULL),
+        rules_keep_parse(&rule,
+                         "q->state >= 500 and exit.n = 3 and changed r.count and "
+                         "path = \"/a \\\"b\\\"\" and id = 7 and returns != \"x\" : ^f",
+                         NULL),
         SPROF_EUSAGE); /* five */
-    CU_ASSERT_EQUAL(
-        trace_keep_rule_parse(&rule, "a = 1 and b = 2 and c = 3 and d = 4 and errno", NULL),
-        SPROF_EUSAGE);
+    CU_ASSERT_EQUAL(rules_keep_parse(&rule, "a = 1 and b = 2 and c = 3 and d = 4 and errno", NULL),
+                    SPROF_EUSAGE);
     CU_ASSERT_EQUAL(rule.test_count, 4);
     CU_ASSERT_EQUAL(rule.tests[0].low, 1);
-    CU_ASSERT_EQUAL_FATAL(
-        trace_keep_rule_parse(&rule,
-                              "q->state >= 500 and exit.n = 3 and changed r.count and "
-                              "path = \"/a \\\"b: c\\\"\" and id = 7 : ^f",
-                              NULL),
-        0);
+    CU_ASSERT_EQUAL_FATAL(rules_keep_parse(&rule,
+                                           "q->state >= 500 and exit.n = 3 and changed r.count and "
+                                           "path = \"/a \\\"b: c\\\"\" and id = 7 : ^f",
+                                           NULL),
+                          0);
     CU_ASSERT_EQUAL(rule.test_count, 1);
     CU_ASSERT_EQUAL_FATAL(rule.late_count, 4);
-    CU_ASSERT_TRUE(trace_keep_is_late(&rule));
+    CU_ASSERT_TRUE(rules_keep_is_late(&rule));
     CU_ASSERT_EQUAL(rule.late[0].path.step_count, 1);
     CU_ASSERT_EQUAL(rule.late[0].range.low, 500);
     CU_ASSERT_FALSE(rule.late[0].at_exit);
@@ -167,25 +165,25 @@ static void test_late(void)
     CU_ASSERT_TRUE(rule.late[2].has_changed);
     CU_ASSERT_STRING_EQUAL(rule.late[3].text, "/a \"b: c\"");
     CU_ASSERT_STRING_EQUAL(rule.function, "^f");
-    trace_keep_rule_release(&rule);
+    rules_keep_release(&rule);
     CU_ASSERT_EQUAL_FATAL(
-        trace_keep_rule_parse(&rule, "returns != \"no\" and a::b < 3 and errno : f", NULL), 0);
+        rules_keep_parse(&rule, "returns != \"no\" and a::b < 3 and errno : f", NULL), 0);
     CU_ASSERT_PTR_NULL(rule.late[0].path.name);
     CU_ASSERT_TRUE(rule.late[0].range.is_outside);
     CU_ASSERT_EQUAL(rule.late[1].path.name_length, 4);
     CU_ASSERT_EQUAL(rule.test_count, 1);
-    CU_ASSERT_TRUE(rule.tests[0].is_outside && trace_keep_is_errno(&rule.tests[0]));
-    trace_keep_rule_release(&rule);
+    CU_ASSERT_TRUE(rule.tests[0].is_outside && rules_keep_is_errno(&rule.tests[0]));
+    rules_keep_release(&rule);
     CU_ASSERT_EQUAL_FATAL(
-        trace_keep_rule_parse(
+        rules_keep_parse(
             &rule, "below ^Server::run and call \"^a: b\" and class Query and errno EBADF", NULL),
         0);
-    CU_ASSERT_STRING_EQUAL(rule.expressions[TRACE_KEEP_BY_BELOW], "^Server::run");
-    CU_ASSERT_STRING_EQUAL(rule.expressions[TRACE_KEEP_BY_CALL], "^a: b");
-    CU_ASSERT_STRING_EQUAL(rule.expressions[TRACE_KEEP_BY_CLASS], "Query");
+    CU_ASSERT_STRING_EQUAL(rule.expressions[RULES_KEEP_BY_BELOW], "^Server::run");
+    CU_ASSERT_STRING_EQUAL(rule.expressions[RULES_KEEP_BY_CALL], "^a: b");
+    CU_ASSERT_STRING_EQUAL(rule.expressions[RULES_KEEP_BY_CLASS], "Query");
     CU_ASSERT_EQUAL(rule.tests[0].low, 9);
-    CU_ASSERT_FALSE(trace_keep_is_late(&rule));
-    trace_keep_rule_release(&rule);
+    CU_ASSERT_FALSE(rules_keep_is_late(&rule));
+    rules_keep_release(&rule);
     static const struct {
         const char *text, *wanted;
         int column;
@@ -211,8 +209,8 @@ static void test_units(void)
     } times[] = {{"over 3ns", 3},         {"over 3us", 3000}, {"over 3µs", 3000},
                  {"over 2s", 2000000000}, {"over 0ms", 0},    {"over 0.5ns", 1}};
     for (size_t i = 0; i < sizeof times / sizeof *times; i++) {
-        struct trace_keep_rule rule;
-        CU_ASSERT_EQUAL(trace_keep_rule_parse(&rule, times[i].text, NULL), 0);
+        struct rules_keep rule;
+        CU_ASSERT_EQUAL(rules_keep_parse(&rule, times[i].text, NULL), 0);
         CU_ASSERT_EQUAL(rule.over_ns, times[i].ns);
     }
 }
@@ -227,13 +225,13 @@ static void test_functions(void)
                  {"every 2: \"", NULL},
                  {"throws :", NULL}};
     for (size_t i = 0; i < sizeof rules / sizeof *rules; i++) {
-        struct trace_keep_rule rule;
-        const int result = trace_keep_rule_parse(&rule, rules[i].text, NULL);
+        struct rules_keep rule;
+        const int result = rules_keep_parse(&rule, rules[i].text, NULL);
         CU_ASSERT_EQUAL(result, rules[i].function ? 0 : SPROF_EUSAGE);
         if (result)
             continue;
         CU_ASSERT_STRING_EQUAL(rule.function, rules[i].function);
-        trace_keep_rule_release(&rule);
+        rules_keep_release(&rule);
     }
 }
 
@@ -269,26 +267,26 @@ static void test_places(void)
 static void test_long(void)
 {
     char text[4096 + 8];
-    struct trace_keep_rule rule;
+    struct rules_keep rule;
     struct sprof_error error;
     memset(text, 'x', sizeof text - 1);
     text[sizeof text - 1] = '\0';
-    CU_ASSERT_EQUAL(trace_keep_rule_parse(&rule, text, &error), SPROF_EUSAGE);
+    CU_ASSERT_EQUAL(rules_keep_parse(&rule, text, &error), SPROF_EUSAGE);
     CU_ASSERT_PTR_NOT_NULL(strstr(error.message, "4096"));
     memcpy(text, "throws and ", 11);
     memset(text + 11, ' ', 3000);
     text[3011] = '\033';
     text[3012] = '\0';
-    CU_ASSERT_EQUAL(trace_keep_rule_parse(&rule, text, &error), SPROF_EUSAGE);
+    CU_ASSERT_EQUAL(rules_keep_parse(&rule, text, &error), SPROF_EUSAGE);
     CU_ASSERT_TRUE(strlen(error.message) < 400);
     CU_ASSERT_PTR_NULL(strchr(error.message, '\033'));
 }
 
-void sprof_suite_trace_keep_rule(void);
+void sprof_suite_rules_keep_rule(void);
 
-void sprof_suite_trace_keep_rule(void)
+void sprof_suite_rules_keep_rule(void)
 {
-    CU_pSuite suite = CU_add_suite("trace/keep_rule", NULL, NULL);
+    CU_pSuite suite = CU_add_suite("rules/keep_rule", NULL, NULL);
     CU_add_test(suite, "conditions", test_conditions);
     CU_add_test(suite, "values", test_values);
     CU_add_test(suite, "errno, types and load", test_errno_types_and_load);

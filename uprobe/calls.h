@@ -1,7 +1,7 @@
 /* Call figures and probe cookies that sprof and the BPF program calls.bpf.c share. Times are
  * nanoseconds of CLOCK_MONOTONIC. */
-#ifndef SPROF_TRACE_UPROBE_CALLS_H
-#define SPROF_TRACE_UPROBE_CALLS_H
+#ifndef SPROF_UPROBE_CALLS_H
+#define SPROF_UPROBE_CALLS_H
 
 #include <linux/types.h>
 

@@ -1,6 +1,6 @@
 /* Loads and attaches the BPF program calls.bpf.c and reads its figures, with the bpf system call
  * alone. */
-#include "trace/uprobe/kernel.h"
+#include "uprobe/kernel.h"
 
 #include <errno.h>
 #include <string.h>
@@ -11,7 +11,7 @@ static const struct uprobe_kernel NONE = {
 
 #ifdef SPROF_BPF
 
-#include "trace/uprobe/calls_program.h"
+#include "uprobe/calls_program.h"
 
 #include <linux/bpf.h>
 #include <sys/mman.h>
