@@ -79,6 +79,31 @@ launched)
             [ "$(left "${each% *}")" = "${each#* }" ] || fail "$flags: ${each% *}: $(left "${each% *}") calls, not ${each#* }"
         done
     done
+    # A child of vfork leaves no open call in its parent.
+    cat >vfork.c <<'END'
+#include <sys/wait.h>
+#include <unistd.h>
+int main(void)
+{
+    for (int i = 0; i < 4; i++) {
+        const pid_t child = vfork();
+        if (!child) {
+            if (i % 2)
+                execl("/bin/true", "true", (char *)0);
+            _exit(0);
+        }
+        waitpid(child, 0, 0);
+        usleep(20000);
+    }
+    return 0;
+}
+END
+    cc -O2 -g vfork.c -o vfork || fail "no program"
+    traced v -- ./vfork
+    db=v.db
+    [ "$(left waitpid) $(left usleep) $(left execl) $(left _exit)" = "4 4 0 0" ] ||
+        fail "children of vfork: $(left waitpid) $(left usleep) $(left execl) $(left _exit) calls"
+    db=t.db
     # The last program has no PLT, and measures calls through what no code reads.
     [ "$(left getppid)" = 0 ] && [ "$(./program | cut -d' ' -f2)" = 1 ] || fail "a compared function: $(left getppid) calls"
     "$SPROF" stats -i t.db >out 2>err && grep -q '^ *self.* outside .*total' out || fail "no column"

@@ -97,12 +97,15 @@ static bool symbol_at(const struct symbols *symbols, uint64_t index, Elf64_Sym *
 /* == Slots == */
 
 /* A clock function takes no longer than a probe. A loop that waits by the clock would seem too
- * short without the probes' time. */
-static bool reads_clock(const char *name)
+ * short without the probes' time. What ends a program does not return: in a child of vfork its call
+ * would stay open in the parent, which has the same stack. */
+static bool is_left_out(const char *name)
 {
-    static const char *const names[] = {"clock_gettime", "gettimeofday", "time",
-                                        "_ZNSt6chrono3_V212steady_clock3nowEv",
-                                        "_ZNSt6chrono3_V212system_clock3nowEv"};
+    static const char *const names[] = {
+        "clock_gettime", "gettimeofday", "time",   "_ZNSt6chrono3_V212steady_clock3nowEv",
+        "execl",         "execle",       "execlp", "_ZNSt6chrono3_V212system_clock3nowEv",
+        "execv",         "execve",       "execvp", "execvpe",
+        "fexecve",       "execveat",     "_exit",  "_Exit"};
     for (size_t i = 0; i < sizeof names / sizeof *names; i++)
         if (!strcmp(name, names[i]))
             return true;
@@ -118,7 +121,7 @@ static int add_slot(const struct trace_session *session, uint32_t file,
     Elf64_Sym symbol;
     const char *name = symbol_at(symbols, index, &symbol) ? name_at(symbols, symbol.st_name) : NULL;
     const uint16_t version = version_of(symbols, index) & 0x7fff;
-    if (!name || relocation->r_offset % sizeof(uint64_t) || reads_clock(name))
+    if (!name || relocation->r_offset % sizeof(uint64_t) || is_left_out(name))
         return 0;
     const struct trace_outside_slot slot = {
         .address = of->bias + relocation->r_offset,
