@@ -156,7 +156,8 @@ struct probe_kept_values {
 enum {
     PROBE_VALUES_UNITS = 3,
     PROBE_EARLY_BYTES = 1000,  /* of a call, at most: pieces that are copied when it begins */
-    PROBE_PIECES_BYTES = 2048, /* … all */
+    PROBE_PIECES_BYTES = 8192, /* … all */
+    PROBE_PIECES_USUAL = 2048, /* … unless struct probe_keep has more */
     PROBE_VALUED_UNITS = PROBE_VALUES_UNITS + PROBE_PIECES_BYTES / PROBE_UNIT_BYTES,
     PROBE_PIECE_UNREADABLE = 0xffff,
     PROBE_PIECE_NOT_READ = 0xfffe,  /* the budget of the second was spent, or it must not be read */
@@ -199,6 +200,7 @@ struct probe_keep {
      * might kill the program for that. The agent's: second << 32 | how many were, when calls ended
      * and when they began. */
     _Atomic uint64_t pieces_most, pieces_lately, early_lately;
+    uint64_t pieces_bytes;        /* the tracer's: of a call, at most; or PROBE_PIECES_USUAL */
     _Atomic uint64_t resting;     /* the tracer's: rules that no call meets now, a bit each */
     _Atomic uint64_t is_filtered; /* the agent's: the program is about to filter its system calls */
     struct probe_keep_rule rules[PROBE_KEEP_RULES];

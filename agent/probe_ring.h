@@ -37,7 +37,7 @@ enum {
     PROBE_LOG_DEPTH_MAX = (1 << 21) - 1,
     PROBE_LOG_NOBODY = (1 << 18) - 1, /* no function */
     PROBE_RING_HEADER = 128,
-    PROBE_RING_REST = 6 * 4096, /* bytes besides units */
+    PROBE_RING_REST = 9 * 4096, /* bytes besides units */
 };
 
 enum probe_exit {

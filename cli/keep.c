@@ -1,5 +1,6 @@
 /* Reads the rules of `sprof trace --keep`, and says what came of them. */
 #include "cli/keep.h"
+#include "cli/values.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -29,6 +30,15 @@ int cli_set_arguments(void *field, const char *expression, struct sprof_error *e
         expression = expression[sizeof both - 1] ? expression + sizeof both : NULL;
     rules->arguments_of = expression;
     return 0;
+}
+
+int cli_set_text_bytes(void *field, const char *size, struct sprof_error *error)
+{
+    size_t *bytes = field;
+    return cli_parse_size(size, 1, "1", bytes, NULL) || *bytes > TRACE_TEXT_MOST
+               ? sprof_error_set(error, SPROF_EUSAGE, 0, "not a size from 1 to %d bytes, as in 1K",
+                                 (int)TRACE_TEXT_MOST)
+               : 0;
 }
 
 int cli_add_capture(void *field, const char *text, struct sprof_error *error)

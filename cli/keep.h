@@ -12,6 +12,7 @@ struct cli_keep_rules {
     const char *arguments_of; /* … of functions that this expression finds; NULL: of all */
     const char *requests_of;  /* --request: each call of such functions is one; NULL: none */
     bool arguments_both;      /* … as they are at the entry and at the end */
+    size_t text_bytes;        /* --text; 0: not given */
 };
 
 /* As `set` of struct cli_option: adds a rule. */
@@ -22,6 +23,9 @@ int cli_add_capture(void *field, const char *text, struct sprof_error *error);
 
 /* As above: --args, with "both", an expression, "both:" and one, or NULL. */
 int cli_set_arguments(void *field, const char *expression, struct sprof_error *error);
+
+/* As above: --text, a size. */
+int cli_set_text_bytes(void *field, const char *size, struct sprof_error *error);
 
 void cli_keep_rules_release(struct cli_keep_rules *rules);
 

@@ -60,6 +60,9 @@ static int check_keep(const struct cli_trace_arguments *arguments, struct sprof_
                                arguments->keep.arguments        ? ""
                                : arguments->keep.captures.count ? " 'r->host'"
                                                                 : " '^handle_'");
+    if (arguments->keep.text_bytes && !arguments->keep.arguments && !arguments->keep.captures.count)
+        return sprof_error_set(error, SPROF_EUSAGE, 0,
+                               "--text is about values of calls: give --args or --capture, too");
     for (size_t i = 0; i < sizeof excluded / sizeof *excluded; i++)
         if (arguments->keep.list.count && excluded[i].given)
             return sprof_error_set(error, SPROF_EUSAGE, 0, "--keep does not go with --%s: %s",
@@ -250,6 +253,7 @@ static struct trace_options options_of(struct cli_terminal *terminal,
         .captures = arguments->keep.captures.items,
         .capture_count = arguments->keep.captures.count,
         .arguments_both = arguments->keep.arguments_both,
+        .text_bytes = (uint32_t)arguments->keep.text_bytes,
         .callers = arguments->callers,
         .all_points = arguments->all_points,
         .no_outside = arguments->no_outside,

@@ -77,6 +77,7 @@ struct trace_drill_options {
 };
 
 #define TRACE_NEVER UINT64_MAX
+enum { TRACE_TEXT_MOST = 4096 };
 
 /* Zero selects defaults. All pointers are borrowed until trace_free. */
 struct trace_options {
@@ -130,6 +131,7 @@ struct trace_options {
     const struct rules_capture *captures; /* more values of kept calls */
     size_t capture_count;
     bool arguments_both; /* at entry and exit */
+    uint32_t text_bytes; /* read of a text, at most TRACE_TEXT_MOST; 0: 256 */
     bool no_cache;
     bool paused; /* wait for a command to start */
     /* Time that a probe is off before it rests; 0: ten seconds. Probes of a trace that starts

@@ -294,7 +294,7 @@ static SAVES_ALL __attribute__((noinline)) struct valued *take_values(struct thr
         valued->values.bytes =
             early + copy_pieces(thread, values, early_count(values),
                                 values->pieces < PROBE_PIECES ? values->pieces : PROBE_PIECES, &of,
-                                now, valued->pieces + early, PROBE_PIECES_BYTES - early);
+                                now, valued->pieces + early, pieces_most() - early);
     }
     if (thrown)
         take_thrown(thread, thrown, now, &valued->values, valued->pieces + valued->values.bytes,

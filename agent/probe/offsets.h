@@ -94,8 +94,8 @@
 #define SHARED_HAS_ENDS 124
 #define SHARED_TIERS 106656
 #define SHARED_BEYOND 24024712
-#define SHARED_KEEP_QUICK 36759272
-#define SHARED_KEEP_VALUES 78702312
+#define SHARED_KEEP_QUICK 36759280
+#define SHARED_KEEP_VALUES 78702320
 
 /* struct probe_keep_quick and struct probe_kept */
 #define QUICK_LOW 8

@@ -30,12 +30,20 @@ struct early {
     uint32_t place; /* index of struct probe_values */
     uint8_t pieces[PROBE_EARLY_BYTES];
 };
-enum { EARLY_PLACES = 16, VALUED_AT = 2304, EARLY_AT = 2 * VALUED_AT };
+enum { EARLY_PLACES = 16, VALUED_AT = 8448, EARLY_AT = 2 * VALUED_AT };
 _Static_assert(4 * PROBE_PIECES < PROBE_EARLY_BYTES, "a length of each piece");
 _Static_assert(PROBE_KEPT_UNITS *PROBE_UNIT_BYTES + sizeof(struct valued) <= VALUED_AT &&
                    PROBE_RING_HEADER + EARLY_AT + EARLY_PLACES * sizeof(struct early) <=
                        PROBE_RING_REST,
                "behind what the last place may take");
+
+static inline uint32_t pieces_most(void)
+{
+    const uint64_t most = probe_inside.shared->keep.pieces_bytes;
+    return most < PROBE_PIECES_USUAL   ? PROBE_PIECES_USUAL
+           : most < PROBE_PIECES_BYTES ? (uint32_t)most
+                                       : PROBE_PIECES_BYTES;
+}
 
 static inline struct valued *valued_of(const struct thread *thread)
 {

@@ -1,6 +1,6 @@
 #!/bin/bash
 # Options beside --keep: functions by an earlier recording, long texts, the next call on demand, requests by value.
-#   kept_options.sh errors
+#   kept_options.sh errors | texts
 set -u
 . "$(dirname "$0")/lib.sh"
 
@@ -37,7 +37,43 @@ END
     expect 2 "$SPROF" trace -o no.db --adaptive --root main --keep-errors-of kept.db -- ./program && said 'give it without --keep-errors-of'
 }
 
+# value NAME: of the only call with a value of that name.
+value() { "$SPROF" sql t.db --format csv "SELECT value FROM v_call_value WHERE name = '$1'" | tail -n +2 | tr -d '\r"' ; }
+
+texts() {
+    cat >program.c <<'END'
+#include <stdlib.h>
+#include <string.h>
+#define NI __attribute__((noinline, noclone))
+#define BODY __asm__ volatile("nop; nop; nop; nop; nop" ::: "memory")
+struct Named { const char *name; int id; };
+NI int take(const char *a, const char *b, struct Named *named, const void *buf, size_t len) { BODY; return a[0] + b[0] + named->id + (int)len + !buf; }
+static char *filled(char c, size_t length) { char *text = malloc(length + 1); memset(text, c, length); text[length] = 0; return text; }
+int main(void)
+{
+    struct Named named = {filled('n', 3000), 1};
+    return take(filled('a', 5000), filled('b', 700), &named, filled('p', 3000), 3000) == 0;
+}
+END
+    gcc -O2 -g program.c -o program || fail "it does not compile"
+    # N A B NAME: bytes that are read of each.
+    for sizes in "256 256 256 64" "4096 4096 700 1024" "1K 1024 700 256" "8 8 8 2"; do
+        set -- $sizes
+        "$SPROF" trace -o t.db --overwrite --text "$1" --args --keep 'every 1 : take' -- ./program 2>notes || fail "not traced: $(cat notes)"
+        [ "$(value a | tr -cd a | wc -c) $(value b | tr -cd b | wc -c) $(value named | sed 's/name/N/' | tr -cd n | wc -c)" = "$2 $3 $4" ] ||
+            fail "--text $1: $(value a | wc -c) $(value b | wc -c) $(value named)"
+        value a | grep -q '…$' || fail "--text $1: not shown as cut"
+    done
+    # A text of a rule is compared whole.
+    "$SPROF" trace -o t.db --overwrite --text 4 --capture b --keep "b != \"$(printf 'b%.0s' {1..250})\" : take" -- ./program 2>notes || fail "not traced: $(cat notes)"
+    [ "$(value b | tr -cd b | wc -c)" = 256 ] || fail "a rule's text: $(value b)"
+    for size in 0 4097 5K much; do
+        expect 2 "$SPROF" trace -o no.db --text $size --args --keep throws -- ./program && said 'not a size from 1 to 4096 bytes'
+    done
+    expect 2 "$SPROF" trace -o no.db --text 512 --keep throws -- ./program && said 'give --args or --capture'
+}
+
 case $1 in
-errors) "$1" ;;
+errors | texts) "$1" ;;
 *) fail "no case $1" ;;
 esac

@@ -226,6 +226,7 @@ static int note(struct trace_session *session, uint32_t function, uint32_t captu
     *noted = (struct trace_noted){.function = function,
                                   .is_known = signature != NULL,
                                   .has_arguments = !session->values.hides.items[function],
+                                  .text_bytes = (uint16_t)session->options.text_bytes,
                                   .bias = session->files.items[probe->file].bias};
     noted->has_both = session->options.arguments_both && noted->has_arguments;
     if (signature) {
@@ -462,8 +463,10 @@ void trace_values_release(struct trace_values *values)
 void trace_values_look(struct trace_session *session)
 {
     struct sprof_proc_status status;
+    const uint32_t both = 2 * session->options.text_bytes; /* two long texts a call */
     if (!session->trace->kept.rules.count)
         return;
+    session->process.shared->keep.pieces_bytes = both;
     const bool may = sprof_proc_status_read(session->process.pid, &status) && !status.has_seccomp &&
                      !atomic_load(&session->process.shared->keep.is_filtered);
     atomic_store(&session->process.shared->keep.pieces_most, may ? PIECES_A_SECOND : 0);

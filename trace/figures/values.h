@@ -35,7 +35,7 @@ struct trace_noted_late {
     uint8_t rule, test;
     uint8_t captured; /* its number, or TRACE_RESULT */
 };
-enum { TRACE_CAPTURED_MOST = 16 };
+enum { TRACE_CAPTURED_MOST = 16, TRACE_TEXT_BYTES = 256 };
 
 /* What is recorded of a function's calls. */
 struct trace_noted {
@@ -56,6 +56,7 @@ struct trace_noted {
     bool has_result;                   /* its memory is copied */
     uint32_t piece_count, early_count; /* early ones come first */
     uint32_t piece_most;               /* limit while planning */
+    uint16_t text_bytes;               /* read of a text at most; 0: TRACE_TEXT_BYTES */
     bool is_full;
     struct trace_piece pieces[PROBE_PIECES];
     uint32_t binding_count;

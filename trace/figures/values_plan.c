@@ -4,7 +4,21 @@
 #include <string.h>
 #include <strings.h>
 
-enum { TEXT_BYTES = 256, MEMBER_TEXT_BYTES = 64, STRUCTURE_BYTES = 128, BUFFER_BYTES = 64 };
+enum { STRUCTURE_BYTES = 128, CLASS_BYTES = 64, PARTS = 4 };
+
+/* The most that is read of a text. A rule's texts must fit. */
+static uint16_t text_bytes(const struct trace_noted *noted)
+{
+    const uint16_t bytes = noted->text_bytes ? noted->text_bytes : TRACE_TEXT_BYTES;
+    return noted->late_count && bytes < TRACE_TEXT_BYTES ? TRACE_TEXT_BYTES : bytes;
+}
+
+/* … of a text in a structure, or of bytes that may be no text. */
+static uint16_t part_bytes(const struct trace_noted *noted)
+{
+    const uint16_t bytes = text_bytes(noted);
+    return bytes < PARTS ? bytes : bytes / PARTS;
+}
 
 /* == Words == */
 
@@ -84,9 +98,10 @@ static void add_string(struct trace_noted *noted, uint8_t value, uint8_t member,
 {
     const uint32_t text = at + type->text_at, length = at + type->length_at;
     if (text <= UINT16_MAX && length <= UINT16_MAX)
-        add_piece(noted, value, member,
-                  (struct probe_piece){PROBE_PIECE_LONG_AT, word, (uint16_t)text, (uint16_t)length,
-                                       member == TRACE_WHOLE ? TEXT_BYTES : MEMBER_TEXT_BYTES});
+        add_piece(
+            noted, value, member,
+            (struct probe_piece){PROBE_PIECE_LONG_AT, word, (uint16_t)text, (uint16_t)length,
+                                 member == TRACE_WHOLE ? text_bytes(noted) : part_bytes(noted)});
 }
 
 static bool is_text(const struct symbolize_type *type)
@@ -102,7 +117,7 @@ static void add_structure(struct trace_noted *noted, uint8_t value, uint8_t word
               (struct probe_piece){PROBE_PIECE_BYTES, word, at, .size = size});
     if (type->has_class)
         add_piece(noted, value, TRACE_CLASS,
-                  (struct probe_piece){PROBE_PIECE_CLASS, word, at, .size = MEMBER_TEXT_BYTES});
+                  (struct probe_piece){PROBE_PIECE_CLASS, word, at, .size = CLASS_BYTES});
     for (uint32_t i = 0; i < type->member_count; i++) {
         const struct symbolize_member *member = &type->members[i];
         if (member->offset + 8 > size || at + member->offset > UINT16_MAX)
@@ -113,7 +128,7 @@ static void add_structure(struct trace_noted *noted, uint8_t value, uint8_t word
             add_piece(noted, value, (uint8_t)i,
                       (struct probe_piece){PROBE_PIECE_TEXT_AT, word,
                                            (uint16_t)(at + member->offset),
-                                           .size = MEMBER_TEXT_BYTES});
+                                           .size = part_bytes(noted)});
     }
 }
 
@@ -126,8 +141,9 @@ static void add_object(struct trace_noted *noted, uint8_t value, uint8_t word,
     case SYMBOLIZE_STRUCTURE: add_structure(noted, value, word, 0, type); break;
     case SYMBOLIZE_CHARACTER:
         add_piece(noted, value, TRACE_WHOLE,
-                  is_pointer ? (struct probe_piece){PROBE_PIECE_TEXT, word, .size = TEXT_BYTES}
-                             : (struct probe_piece){PROBE_PIECE_BYTES, word, .size = 1});
+                  is_pointer
+                      ? (struct probe_piece){PROBE_PIECE_TEXT, word, .size = text_bytes(noted)}
+                      : (struct probe_piece){PROBE_PIECE_BYTES, word, .size = 1});
         break;
     default:
         if (!is_pointer && type->bytes && type->bytes <= 8)
@@ -166,7 +182,7 @@ static bool add_counted(struct trace_noted *noted, uint32_t at, uint8_t when)
     add_piece(noted, (uint8_t)(at + when), TRACE_WHOLE,
               (struct probe_piece){PROBE_PIECE_COUNTED, noted->words[at][0], 0,
                                    noted->words[at + 1][0],
-                                   value->type->to ? TEXT_BYTES : BUFFER_BYTES});
+                                   value->type->to ? text_bytes(noted) : part_bytes(noted)});
     return true;
 }
 
@@ -175,9 +191,9 @@ static void add_passed_string(struct trace_noted *noted, uint8_t value, const ui
 {
     const uint32_t text = type->text_at / 8, length = type->length_at / 8;
     if (text < 2 && length < 2 && words[text] != TRACE_NO_WORD && words[length] != TRACE_NO_WORD)
-        add_piece(
-            noted, value, TRACE_WHOLE,
-            (struct probe_piece){PROBE_PIECE_COUNTED, words[text], 0, words[length], TEXT_BYTES});
+        add_piece(noted, value, TRACE_WHOLE,
+                  (struct probe_piece){PROBE_PIECE_COUNTED, words[text], 0, words[length],
+                                       text_bytes(noted)});
 }
 
 static void add_value(struct trace_noted *noted, uint8_t value, const struct symbolize_value *of,
@@ -220,8 +236,9 @@ static void add_located(struct trace_noted *noted, uint8_t value, uint8_t word, 
     case SYMBOLIZE_CHARACTERS:
         add_piece(noted, value, TRACE_WHOLE,
                   (struct probe_piece){PROBE_PIECE_TEXT, word, at,
-                                       .size = type->bytes < TEXT_BYTES ? (uint16_t)type->bytes
-                                                                        : TEXT_BYTES});
+                                       .size = type->bytes < text_bytes(noted)
+                                                   ? (uint16_t)type->bytes
+                                                   : text_bytes(noted)});
         return;
     default: break;
     }
