@@ -91,6 +91,13 @@ static enum model_kind kind_by_rules(const struct model_kind_rules *rules, const
     return kind;
 }
 
+/* A program may be executed from memory that has no file, as code made at run time has. */
+static bool is_program(const char *path, enum model_kind by_path)
+{
+    static const char memory[] = "/memfd:";
+    return by_path == MODEL_KIND_SYSTEM || !strncmp(path, memory, sizeof memory - 1);
+}
+
 enum model_kind model_kind_of(const struct model_kind_rules *rules, const char *path,
                               bool main_executable, bool in_kernel)
 {
@@ -99,7 +106,7 @@ enum model_kind model_kind_of(const struct model_kind_rules *rules, const char *
     if (by_path == MODEL_KIND_KERNEL || !strcmp(path, MODEL_MODULE_NONE))
         return by_path;
     const enum model_kind kind =
-        main_executable && by_path == MODEL_KIND_SYSTEM ? MODEL_KIND_APP : by_path;
+        main_executable && is_program(path, by_path) ? MODEL_KIND_APP : by_path;
     return rules ? kind_by_rules(rules, path, kind) : kind;
 }
 

@@ -350,8 +350,8 @@ static void note_main_executable(struct model_process_table *table, struct model
                                  struct model_module *module)
 {
     const char *path = module->identity.path;
-    const enum model_kind by_path = model_kind_of(NULL, path, false, false);
-    const bool is_file = by_path == MODEL_KIND_APP || by_path == MODEL_KIND_SYSTEM;
+    const enum model_kind if_main = model_kind_of(NULL, path, true, false);
+    const bool is_file = if_main == MODEL_KIND_APP || if_main == MODEL_KIND_SYSTEM;
     if (!process->exec_seen || !is_file || path[0] == '[' || model_path_is_loader(path))
         return;
     process->exec_seen = false;

@@ -40,9 +40,13 @@ agent) source=(--source sigprof) ;;
 esac
 
 is() { # QUERY EXPECTED
+    is_of r.db "$@"
+}
+
+is_of() { # RECORDING QUERY EXPECTED
     local got
-    got=$(sql r.db "$1" | tr '\n' ' ')
-    [ "$got" = "$2 " ] || fail "$1: '$got' instead of '$2'"
+    got=$(sql "$1" "$2" | tr '\n' ' ')
+    [ "$got" = "$3 " ] || fail "$2: '$got' instead of '$3'"
 }
 
 # Which of the programs' functions ran in which thread or process.
@@ -100,6 +104,33 @@ import json
 threads = json.load(open("r.json"))["threads"]
 assert sorted(t["processName"] for t in threads) == ["one", "two"], threads
 END
+    ;;
+exec_from_memory)
+    build three <<'END'
+#include "spin.h"
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <sys/sendfile.h>
+extern char **environ;
+__attribute__((noipa)) static void mine_3(void) { spin(80); }
+int main(int argc, char **argv)
+{
+    char *again[] = {argv[0], "again", NULL};
+    if (argc > 1) {
+        mine_3();
+        return 0;
+    }
+    const int file = memfd_create("three", MFD_CLOEXEC), own = open("/proc/self/exe", O_RDONLY);
+    if (sendfile(file, own, NULL, 1 << 24) > 0)
+        fexecve(file, again, environ);
+    return 1;
+}
+END
+    record ./three
+    is "SELECT DISTINCT kind FROM v_module WHERE module LIKE 'libc%'" "system"
+    is "SELECT DISTINCT kind FROM v_function WHERE function = 'mine_3'" "app"
+    expect 0 "$SPROF" trace --children -o t.db -- ./three
+    is_of t.db "SELECT calls FROM v_call_stats WHERE function = 'mine_3'" "1"
     ;;
 exec_by_thread)
     build one <<'END'

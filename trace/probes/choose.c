@@ -413,6 +413,7 @@ static int open_chooser(struct chooser *chooser, struct trace_session *session,
     const struct trace_options *options = &session->options;
     *chooser = (struct chooser){.session = session, .error = error};
     inject_program_file(session->process.pid, chooser->executable);
+    chooser->executable[sprof_file_path_length(chooser->executable)] = '\0';
     return plan_expressions_make(&chooser->expressions, options->functions, options->function_count,
                                  error);
 }

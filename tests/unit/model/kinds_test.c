@@ -48,6 +48,8 @@ static void test_paths_tell_the_kind(void)
 static void test_main_executable_is_app_wherever_it_lies(void)
 {
     CU_ASSERT_EQUAL(model_kind_of(NULL, "/usr/lib/gcc/x/cc1plus", true, false), MODEL_KIND_APP);
+    CU_ASSERT_EQUAL(model_kind_of(NULL, "/memfd:program (deleted)", true, false), MODEL_KIND_APP);
+    CU_ASSERT_EQUAL(model_kind_of(NULL, "//anon", true, false), MODEL_KIND_JIT);
     CU_ASSERT_EQUAL(model_kind_of(NULL, "[ext4]", false, true), MODEL_KIND_KERNEL);
 }
 
