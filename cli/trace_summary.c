@@ -80,8 +80,8 @@ static void say_calls(struct cli_terminal *terminal, const struct trace_options 
         cli_say(terminal,
                 "%zu of %zu function%s called (%.1f %%) in %.3f s · %zu probe%s removed while it "
                 "ran · %s",
-                result->covered, result->probes, result->probes == 1 ? " was" : "s were",
-                result->probes ? 100.0 * (double)result->covered / (double)result->probes : 0,
+                result->covered, result->functions, result->functions == 1 ? " was" : "s were",
+                result->functions ? 100.0 * (double)result->covered / (double)result->functions : 0,
                 seconds, result->left, sprof_plural(result->left), trace->output);
     else
         cli_say(terminal, "%s call%s in %.3f s%s%s%s · %s", sprof_digits_of(result->calls).text,

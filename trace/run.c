@@ -273,7 +273,10 @@ static int finish(struct trace_session *session, struct trace_result *result,
         if (trace_history_serve(session->trace->programs.items[i]))
             return sprof_error_memory(error);
     run->wait_status = result->has_wait_status ? result->wait_status : -1;
-    return recording_finish(session->recording, &end, error);
+    const int status = recording_finish(session->recording, &end, error);
+    return status || session->mode != TRACE_COVERAGE
+               ? status
+               : trace_coverage_listed(session, result, error);
 }
 
 static void leave(struct trace_session *session)

@@ -155,8 +155,9 @@ struct trace_result {
     uint64_t calls;
     uint64_t in_flight;
     uint64_t abnormal; /* calls left without a return */
-    size_t covered;    /* called, in mode coverage */
-    size_t left;       /* of these: probes that were removed */
+    size_t functions;  /* looked for, in mode coverage: one may have several probes */
+    size_t covered;    /* of these, called */
+    size_t left;       /* probes of these that were removed */
     uint64_t logged;
     uint64_t unlogged;           /* no room in the log */
     uint64_t kept, kept_callers; /* calls that met a --keep rule; their callers */

@@ -91,7 +91,8 @@ class BandChart {
             return;
         context.globalAlpha = match && !isFound ? 0.35 : 1;
         context.fillStyle = this.actions.colorOf?.(box) || palette.function(box.function);
-        context.fillRect(x, y, Math.max(0.6, w - (w > 4 ? 1 : 0)), BAND_ROW - 1);
+        const left = Math.round(x), right = Math.round(x + w) - (w > 4 ? 1 : 0); // whole pixels: parts of one are faint
+        context.fillRect(left, y, Math.max(1, right - left), BAND_ROW - 1);
         context.globalAlpha = 1;
         if (box === this.chosen) {
             context.strokeStyle = palette.ink;

@@ -7,7 +7,7 @@ class CoverageView {
         const called = row => row.first === null ? -1 : row.first;
         this.table = new Table(host, [
             {key: 'name', title: 'function', class: 'name', width: 'minmax(30ch, 2fr)', value: row => app.state.fullNames ? row.full : row.name,
-                text: row => app.state.fullNames ? row.full : row.name, tip: row => row.full},
+                text: row => app.state.fullNames ? nameElement(row.full, row.lastOfFull) : nameElement(row.name, row.last), tip: row => row.full},
             {key: 'first', title: 'first call', number: true, width: '110px', value: called, help: 'since the start of the run',
                 text: row => row.first === null ? element('span', {class: 'warning'}, 'not called') : formatTime(row.first)},
             {key: 'module', title: 'module', rank: 1, width: 'minmax(8rem, 14rem)', value: row => row.module, text: row => row.module},

@@ -85,8 +85,8 @@ async function loadData() {
     data.callTotals = new Map(header.callTotals.map(calls => [calls.event,
         {...calls, figures: new Map(calls.figures.map(([fn, average, p50, p99, most, outside, stack, heapSelf, heapTotal, blocks]) =>
             [fn, {average, p50, p99, most, outside, stack, heapSelf, heapTotal, blocks}]))}]));
-    data.coverage = new Map(header.coverage.map(each => [each.run, {...each, rows: each.rows.map(([name, full, module, first, file, line]) => (
-        {name, full: full ?? name, module, first, file, line}))}]));
+    data.coverage = new Map(header.coverage.map(each => [each.run, {...each, rows: each.rows.map(([name, full, module, first, file, line, last, lastOfFull]) => (
+        {name, full: full ?? name, module, first, file, line, last, lastOfFull}))}]));
     data.cells = {
         count: cells,
         lane: reader.differences(new Int32Array(cells)),

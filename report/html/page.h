@@ -92,4 +92,7 @@ int report_html_differences(struct html_page *page);
 int report_html_columns(struct html_page *page, struct html_columns *columns);
 int report_html_names(struct html_page *page);
 
+/* Where the last component of a name begins, in units of UTF-16, as scripts count. */
+size_t report_html_last_component(const char *name);
+
 #endif

@@ -37,7 +37,8 @@ static int add_row(void *context, int columns, char *const *values, char *const 
     return row.name && row.module && row.file ? sprof_vec_push(&coverage->rows, row) : SPROF_ENOMEM;
 }
 
-/* [name, full name, module, first call in ns or null, file, line] */
+/* [name, full name or null, module, first call in ns or null, file, line, where the last component
+ * of the name and of the full name begins] */
 static void put_row(struct json *json, const struct covered *row, const char *shown)
 {
     report_json_open_array(json, NULL);
@@ -50,6 +51,8 @@ static void put_row(struct json *json, const struct covered *row, const char *sh
         report_json_text(json, NULL, NULL);
     report_json_text(json, NULL, row->file);
     report_json_count(json, NULL, row->line);
+    report_json_count(json, NULL, report_html_last_component(shown));
+    report_json_count(json, NULL, report_html_last_component(row->name));
     report_json_close_array(json);
 }
 

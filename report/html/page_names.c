@@ -23,8 +23,7 @@ int report_html_shorten(struct html_page *page)
     return result;
 }
 
-/* Where the last component of a name begins, in units of UTF-16, as scripts count. */
-static size_t last_component(const char *name)
+size_t report_html_last_component(const char *name)
 {
     const size_t bytes = names_last(name);
     size_t units = 0;
@@ -41,12 +40,12 @@ void report_html_name_columns(const struct html_page *page, struct html_columns 
     const struct html_part *end = page->parts + page->part_count;
     for (const struct html_part *part = page->parts; part < end; part++)
         for (size_t i = 0; i < part->dataset.functions.count; i++)
-            report_html_column_plain(columns,
-                                     last_component(part->dataset.functions.items[i].name));
+            report_html_column_plain(
+                columns, report_html_last_component(part->dataset.functions.items[i].name));
     for (const struct html_part *part = page->parts; part < end; part++)
         for (size_t i = 0; i < part->dataset.functions.count; i++)
-            report_html_column_plain(columns,
-                                     last_component(page->shown[part->first_function + i]));
+            report_html_column_plain(
+                columns, report_html_last_component(page->shown[part->first_function + i]));
 }
 
 /* A short name stands behind the full one, where compression finds its parts; "": the same. */

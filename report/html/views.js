@@ -302,7 +302,7 @@ class CallersView {
             {title: 'of all', number: true, width: '78px', help: `of all selected ${app.unit()}`,
                 text: row => formatPercent(row.entry.value, app.profile.total, app.profile.costs.samples[0])},
             {title: app.event().calls ? 'total calls' : 'samples', rank: 1, number: true, width: '84px', text: row => formatCount(row.entry.samples)},
-            {title: 'self', number: true, width: '82px',
+            {title: 'self', rank: 2, number: true, width: '82px',
                 help: first === 'caller' ? 'of it: what the function itself costs when it is called so' :
                     'of it: what the callee itself costs when it is called so',
                 text: row => formatPercent(row.entry.self, this.value, this.samples)},

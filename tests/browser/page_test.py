@@ -158,6 +158,14 @@ def widths(browser, work):
                 raise SystemExit(f"{theme}: names on {worst[1]} have a contrast of {worst[0]:.1f}")
             if os.environ.get("PICTURES"):
                 browser.screenshot(os.path.join(os.environ["PICTURES"], f"flame-{width}-{theme}.png"))
+    # A telephone's width, which no window has.
+    with browser.emulated(400, 800):
+        for tab in ("tree", "functions", "modules", "callers"):
+            page.browser.run(f"sprof.set({{tab: '{tab}'}})")
+            over = browser.settled("""return Math.max(...[...document.querySelectorAll(`[data-view=${arguments[0]}] .table`)]
+                .map(table => table.scrollWidth - table.clientWidth))""", tab)
+            if over > 0:
+                raise SystemExit(f"{tab}: a table is {over} pixels wider than a telephone's screen")
 
 
 def hostile_names(browser, work):

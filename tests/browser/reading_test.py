@@ -172,6 +172,11 @@ def traces(browser, work):
     header = " ".join(browser.run("return document.querySelector('.facts').innerText").split())
     if f"{called} of {len(rows)} functions were called" not in header or " calls" in header:
         raise SystemExit(f"the header of a page of coverage: {header}")
+    with browser.emulated(400, 800):
+        cut = browser.settled("""const names = [...document.querySelectorAll('[data-view=coverage] .last')];
+            return names.length ? names.filter(last => last.scrollWidth > last.clientWidth + 1).map(last => last.textContent) : ['no name']""")
+        if cut:
+            raise SystemExit(f"last components of functions that are covered: {cut} are cut")
     for choice, executed in ("missed", 0), ("called", 1):
         browser.run("sprof.set({covered: arguments[0]})", choice)
         shown = browser.run("return sprof.views.find(view => view.id === 'coverage').object.table.rows.map(row => row.full)")
@@ -421,6 +426,12 @@ def waits(browser, work):
     page.tab("callers")
     if browser.errors() or browser.run("return [...document.querySelectorAll('[data-view=callers] button')].some(button => button.textContent === 'source')"):
         raise SystemExit("callers of a sum of events lead to source lines")
+    # Choices that a narrow line has no room for are in the menu.
+    with browser.emulated(800, 900):
+        apart = browser.settled("""const [choices, menu] = ['.choices', '.views > .menu'].map(each => document.querySelector(each).getBoundingClientRect());
+            return choices.height > 40 || Math.abs(choices.top - menu.top) > 12 ? `${choices.top} and ${menu.top}, ${choices.height} high` : ''""")
+        if apart:
+            raise SystemExit(f"choices and their menu do not stand in one line: {apart}")
     page.tab("waits")
     for option, chains in (("--wakers", False), ("--wait-chains", True)):
         browser.run("sprof.set({chains: arguments[0]})", chains)

@@ -1,5 +1,6 @@
 """Drives a headless Chromium through chromedriver's WebDriver protocol; standard library only."""
 import base64
+import contextlib
 import json
 import re
 import subprocess
@@ -107,6 +108,15 @@ class Browser:
     def resize(self, width, height):
         self.call("POST", self.session + "/window/rect", {"width": width, "height": height})
         self.until("return Math.abs(window.outerWidth - arguments[0]) < 2", width)
+
+    @contextlib.contextmanager
+    def emulated(self, width, height):
+        """A window of any size: those of a desktop have at least 500 pixels."""
+        self.devtools("Emulation.setDeviceMetricsOverride", width=width, height=height, deviceScaleFactor=1, mobile=False)
+        try:
+            yield
+        finally:
+            self.devtools("Emulation.clearDeviceMetricsOverride")
 
     def screenshot(self, path):
         with open(path, "wb") as file:

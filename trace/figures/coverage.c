@@ -5,6 +5,9 @@
 #include "trace/probes/probes.h"
 
 #include <fcntl.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -127,6 +130,27 @@ void trace_coverage_count(const struct trace_session *session, size_t *covered, 
         for (size_t k = 0; k < program->probes.count; k++)
             *left += program->probes.items[k].is_restored;
     }
+}
+
+static int take_listed(void *context, int columns, char *const *values, char *const *names)
+{
+    struct trace_result *result = context;
+    (void)names;
+    if (columns != 2 || !values[0] || !values[1])
+        return SPROF_EFORMAT;
+    result->functions = strtoul(values[0], NULL, 10);
+    result->covered = strtoul(values[1], NULL, 10);
+    return 0;
+}
+
+int trace_coverage_listed(struct trace_session *session, struct trace_result *result,
+                          struct sprof_error *error)
+{
+    char sql[96];
+    snprintf(sql, sizeof sql,
+             "SELECT count(*), count(first_ns) FROM coverage WHERE run_id = %" PRIu32,
+             session->run->id);
+    return store_query(recording_store(session->recording), sql, take_listed, result, error);
 }
 
 static void clear_program(struct trace_session *program)

@@ -9,6 +9,8 @@
 
 struct trace_session;
 
+struct trace_result;
+
 struct trace_coverage {
     uint64_t next_removal_ns;
     bool keeps_probes; /* the process cannot be stopped */
@@ -28,6 +30,11 @@ int trace_coverage_serve(struct trace_session *session);
 
 /* *left: functions whose probe was removed. */
 void trace_coverage_count(const struct trace_session *session, size_t *covered, size_t *left);
+
+/* Reads from the finished recording how many functions it lists, and how many of them were called,
+ * as reports do. Two entries of one function are one there. */
+int trace_coverage_listed(struct trace_session *session, struct trace_result *result,
+                          struct sprof_error *error);
 
 /* == coverage_return.c == */
 
