@@ -18,14 +18,16 @@ struct probe_keep_test {
 /* A call meets a rule that meets all of its conditions. The tracer writes the first part before
  * "go" or before a function has the rule, the agent the second. */
 struct probe_keep_rule {
-    int64_t over, self; /* ticks, at least; INT64_MIN: any */
-    uint64_t every;     /* of the calls that meet all before, each so-many-th; 0: all */
-    uint64_t first;     /* of the calls that meet all before, so many in a second; 0: all */
-    uint32_t throws;    /* it was left by an exception */
-    uint32_t slowest;   /* it is among so many longest ones of its function so far; 0: all */
-    uint32_t test_count, reserved; /* of its values, where the function has them: probe_binding */
-    uint64_t since;                /* calls that began before have no words for its tests */
-    uint64_t next;                 /* so many that meet all before, and no more; 0: all */
+    int64_t over, self;     /* ticks, at least; INT64_MIN: any */
+    uint64_t every;         /* of the calls that meet all before, each so-many-th; 0: all */
+    uint64_t first;         /* of the calls that meet all before, so many in a second; 0: all */
+    uint32_t throws;        /* it was left by an exception */
+    uint32_t slowest;       /* it is among so many longest ones of its function so far; 0: all */
+    uint32_t test_count;    /* of its values, where the function has them: probe_binding */
+    uint16_t waits;         /* the program can begin `next` again (PROBE_KEEP_NEXT) */
+    uint16_t rests_by_load; /* the tracer alone lets it rest */
+    uint64_t since; /* calls that began before do not meet it: some have no words for its tests */
+    uint64_t next;  /* so many that meet all before, and no more; 0: all */
     struct probe_keep_test tests[PROBE_KEEP_TESTS];
 
     _Atomic uint64_t seen;    /* calls that were counted for `every` */
@@ -179,6 +181,7 @@ enum probe_remark_kind {
     PROBE_NOTE,        /* of the innermost call: `key` is `text` */
     PROBE_NOTE_NUMBER, /* … is `value` */
     PROBE_CALL_ID,     /* the program was given `value` as the innermost call's id */
+    PROBE_KEEP_NEXT,   /* rules with `waits` take the next call; nothing is written */
 };
 struct probe_remark {
     uint64_t header; /* its depth is how many units follow */
@@ -201,7 +204,7 @@ struct probe_keep {
      * and when they began. */
     _Atomic uint64_t pieces_most, pieces_lately, early_lately;
     uint64_t pieces_bytes;        /* the tracer's: of a call, at most; or PROBE_PIECES_USUAL */
-    _Atomic uint64_t resting;     /* the tracer's: rules that no call meets now, a bit each */
+    _Atomic uint64_t resting;     /* rules that no call meets now, a bit each */
     _Atomic uint64_t is_filtered; /* the agent's: the program is about to filter its system calls */
     struct probe_keep_rule rules[PROBE_KEEP_RULES];
     uint64_t values[PROBE_VALUE_ROOM]; /* the tracer's: struct probe_values and pieces */

@@ -40,9 +40,9 @@ static const struct cli_option options[] = {
     {0},
 };
 
-static const char *const words[] = {"start",  "on",   "stop",  "off",    "status", "clear",
-                                    "mode",   "rate", "mark",  "probe",  "list",   "widen",
-                                    "reload", "keep", "stats", "detach", "end",    NULL};
+static const char *const words[] = {
+    "start", "on",    "stop",   "off",  "status",    "clear", "mode",   "rate", "mark", "probe",
+    "list",  "widen", "reload", "keep", "keep-next", "stats", "detach", "end",  NULL};
 
 static int check_word(const char *word, struct sprof_error *error)
 {
@@ -53,8 +53,9 @@ static int check_word(const char *word, struct sprof_error *error)
     return sprof_error_set(
         error, SPROF_EUSAGE, 0,
         "unknown command `%.100s`%s%s%s; there are: start, stop, status, clear, mode MODE, "
-        "rate HZ, mark NAME, end, and for traces probe, list, keep, widen, reload, stats and "
-        "detach",
+        "rate HZ, mark NAME, end, and for traces probe, list, keep, keep-next, widen, reload, "
+        "stats "
+        "and detach",
         word, nearest < 0 ? "" : ": did you mean `", nearest < 0 ? "" : words[nearest],
         nearest < 0 ? "" : "`?");
 }
@@ -191,8 +192,8 @@ static int choose_recording(struct arguments *arguments, struct sprof_str *path)
 /* Some commands are for one of them only. */
 static enum cli_controlled wanted_of(const struct arguments *arguments, const char *word)
 {
-    static const char *const of_traces[] = {"probe",  "list",  "keep",  "widen",
-                                            "reload", "stats", "detach"};
+    static const char *const of_traces[] = {"probe", "list",   "keep",  "keep-next",
+                                            "widen", "reload", "stats", "detach"};
     if (arguments->record || arguments->trace)
         return arguments->record ? CLI_CONTROL_RECORD : CLI_CONTROL_TRACE;
     for (size_t i = 0; i < sizeof of_traces / sizeof *of_traces; i++)
@@ -250,10 +251,11 @@ static int run(struct cli_terminal *terminal, void *all, const struct cli_operan
     struct arguments *arguments = all;
     struct sprof_str request = {0}, answer = {0}, path = {0};
     if (!operands->count)
-        return sprof_error_set(
-            error, SPROF_EUSAGE, 0,
-            "give a command: start, stop, status, clear, mode MODE, rate HZ, "
-            "mark NAME or end, and for traces probe, list, keep, widen, reload, stats and detach");
+        return sprof_error_set(error, SPROF_EUSAGE, 0,
+                               "give a command: start, stop, status, clear, mode MODE, rate HZ, "
+                               "mark NAME or end, and for traces probe, list, keep, keep-next, "
+                               "widen, reload, stats and "
+                               "detach");
     int status = make_request(arguments, operands, &request, error);
     bool done = false;
     struct sprof_urgency until_the_end;
@@ -290,8 +292,9 @@ static void release(void *all)
 const struct cli_command cli_ctl_command = {
     .name = "ctl",
     .summary = "Control a recording or a trace while it runs",
-    .operands = "start [MODE] [T]|stop|status|clear|mode MODE|rate HZ|mark NAME|"
-                "probe CHANGE …|list|keep [CHANGE]|widen [RE]|reload|stats|detach|end",
+    .operands =
+        "start [MODE] [T]|stop|status|clear|mode MODE|rate HZ|mark NAME|"
+        "probe CHANGE …|list|keep [CHANGE]|keep-next [RE]|widen [RE]|reload|stats|detach|end",
     .rest_behind = {"probe", "keep"},
     .options = options,
     .details =
@@ -313,7 +316,9 @@ const struct cli_command cli_ctl_command = {
         "are in flight are measured to their end. keep RULE adds a rule as of trace --keep, also\n"
         "where there was none; -#N ends it, and without a change all are listed: the calls of its\n"
         "functions that it tested, how many of these met it, have a row, or were dropped for lack\n"
-        "of room. stats shows the figures as they are now. widen\n"
+        "of room. keep-next RE keeps the next call of such functions, and alone has rules with "
+        "`next`\n"
+        "take theirs. stats shows the figures as they are now. widen\n"
         "begins the drill-down of a trace with --adaptive at once, for roots that RE finds. "
         "detach\n"
         "ends the trace and takes the probes out. With --children they stay in programs (end ends\n"

@@ -18,6 +18,8 @@
  *     sprof_request_end();             the request that this thread works for has ended
  *     sprof_note("user", name);        a value of the innermost probed call, if that is kept
  *     sprof_note_number("rows", 7);    … a whole number
+ *     sprof_keep_next();               rules with `next` (`--keep 'next : ^parse'`) keep the next
+ *                                      call, as after `sprof ctl keep-next`
  *     sprof_call_id();                 an id of the innermost probed call, to be printed or sent;
  *                                      it is kept then, and has it as `asked_id`. 0: it has
  *                                      none (no trace, no room, or no probed call is open)
@@ -168,6 +170,11 @@ static inline void sprof_note(const char *key, const char *text)
 static inline void sprof_note_number(const char *key, long long number)
 {
     sprof_remark(4, key, (unsigned long long)number, NULL, NULL);
+}
+
+static inline void sprof_keep_next(void)
+{
+    sprof_remark(6, NULL, 0, NULL, NULL);
 }
 
 static inline unsigned long long sprof_call_id(void)

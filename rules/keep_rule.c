@@ -395,7 +395,14 @@ static int read_first(struct parser *parser, struct rules_keep *rule)
 
 static int read_next(struct parser *parser, struct rules_keep *rule)
 {
-    return read_number(parser, &rule->next, UINT32_MAX, "a number from 1 on, as in `next 5`");
+    rule->waits =
+        is_end(parser->text[parser->at]) || is_word(parser, "and") || is_word(parser, "while");
+    rule->next = 1;
+    return rule->waits
+               ? 0
+               : read_number(parser, &rule->next, UINT32_MAX,
+                             "a number from 1 on, as in `next 5`, or `next` alone: the first call "
+                             "after each `sprof ctl keep-next`");
 }
 
 /* Conditions that begin with a word of their own. */

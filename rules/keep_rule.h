@@ -55,6 +55,7 @@ struct rules_keep {
     uint64_t first;            /* so many matching calls per second and program */
     uint64_t slowest;          /* among so many longest calls of the function so far */
     uint64_t next;             /* so many matching calls, then no more */
+    bool waits;                /* `next` alone: none before the program or a command asks for it */
     bool has_over, has_self, throws;
     char *expressions[RULES_KEEP_EXPRESSIONS]; /* NULL: any; owned */
     enum rules_keep_load load;                 /* must be above load_over */

@@ -397,6 +397,13 @@ static int keep(void *context, char *argument, struct sprof_str *answer, struct 
     return result ? result : trace_keep_change(context, argument, answer, error);
 }
 
+static int keep_next(void *context, char *argument, struct sprof_str *answer,
+                     struct sprof_error *error)
+{
+    const int result = trace_flush(context, error);
+    return result ? result : trace_keep_next(context, argument, answer, error);
+}
+
 static int widen(void *context, char *argument, struct sprof_str *answer, struct sprof_error *error)
 {
     return trace_drilling_widen(context, *argument ? argument : ".", answer, error);
@@ -469,6 +476,7 @@ static const struct control_command commands[] = {
     {"probe", NULL, "+RE, -RE, +children:RE[:DEPTH], +0xA-0xB, -#1,3-5 or +#N", probe},
     {"list", NULL, NULL, list},
     {"keep", NULL, "[RULE, -RULE or -#N]", keep},
+    {"keep-next", NULL, "[RE]", keep_next},
     {"widen", NULL, "[RE]", widen},
     {"reload", NULL, NULL, reload},
     {"stats", NULL, NULL, stats},
@@ -477,7 +485,7 @@ static const struct control_command commands[] = {
 };
 static const struct control_commands all = {
     "start [MODE] [TIME], stop, status, clear, mode stats|coverage|log, mark NAME, probe ±RE, "
-    "list, keep [RULE|-#N], "
+    "list, keep [RULE|-#N], keep-next [RE], "
     "widen [RE], reload, stats, detach, end (rate is for recordings of samples)",
     commands, sizeof commands / sizeof *commands};
 

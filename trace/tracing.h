@@ -121,6 +121,7 @@ struct trace_kept {
  * those of other rules. */
 struct trace_late_counts {
     uint64_t seen, taken; /* for `every`, for `next` */
+    uint64_t since;       /* … as of struct probe_keep_rule */
     struct {
         uint64_t number, calls;
     } seconds[2]; /* for `first`: last odd and even second */

@@ -155,7 +155,27 @@ static inline bool takes_call(uint32_t number, const struct ended *call)
         return false;
     if (rule->first && !is_among_first(rule, call->now))
         return false;
-    return !rule->next || atomic_fetch_add(&rule->taken, 1) < rule->next;
+    if (!rule->next)
+        return true;
+    const uint64_t taken = atomic_fetch_add(&rule->taken, 1);
+    if (taken + 1 >= rule->next && !rule->rests_by_load)
+        atomic_fetch_or(&probe_inside.shared->keep.resting, UINT64_C(1) << number);
+    return taken < rule->next;
+}
+
+/* The next call is one that begins later. */
+static inline void take_next(void)
+{
+    struct probe_keep *keep = &probe_inside.shared->keep;
+    for (uint32_t i = 0; i < PROBE_KEEP_RULES; i++) {
+        struct probe_keep_rule *rule = &keep->rules[i];
+        if (!rule->waits)
+            continue;
+        atomic_store(&rule->taken, 0);
+        rule->since = probe_ticks();
+        if (!rule->rests_by_load)
+            atomic_fetch_and(&keep->resting, ~(UINT64_C(1) << i));
+    }
 }
 
 /* Rules for calls inside certain functions, none of which is open. */

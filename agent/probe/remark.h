@@ -65,6 +65,10 @@ take_remark(struct thread *thread, uint32_t function, const struct probe_saved *
     struct valued *valued = valued_of(thread);
     struct record *record = open_at(thread, thread->innermost);
     const bool has_call = record != &thread->root;
+    if (saved->rdi == PROBE_KEEP_NEXT) {
+        take_next();
+        return;
+    }
     if (valued->is_busy) {
         lose_remark();
         return;

@@ -1,6 +1,6 @@
 #!/bin/bash
 # Options beside --keep: functions by an earlier recording, long texts, the next call on demand, requests by value.
-#   kept_options.sh errors | texts
+#   kept_options.sh errors | texts | next
 set -u
 . "$(dirname "$0")/lib.sh"
 
@@ -73,7 +73,78 @@ END
     expect 2 "$SPROF" trace -o no.db --text 512 --keep throws -- ./program && said 'give --args or --capture'
 }
 
+# Letters have ten calls each; `k` asks for the next ones before, `n` between the calls that are open and those that follow.
+next() {
+    INCLUDE=$(cd "$(dirname "$0")/../../include" && pwd)
+    cat >served.c <<'END'
+#include <sprof.h>
+#include <stdio.h>
+#define NI __attribute__((noinline, noclone))
+#define BODY __asm__ volatile("nop; nop; nop; nop; nop" ::: "memory")
+struct box { int n; };
+NI int work(int n) { BODY; return n; }
+NI int other(struct box *box) { BODY; return box->n; }
+NI int outer(int c, int n)
+{
+    if (c == 'n') sprof_keep_next();
+    struct box box = {n};
+    BODY;
+    return work(n) + other(&box);
+}
+int main(void)
+{
+    for (int c, n = 0; (c = getchar()) != EOF;) {
+        if (c == '\n') continue;
+        if (c == 'k') sprof_keep_next();
+        for (int i = 0; i < 10; i++) outer(i ? 's' : c, ++n);
+        puts("done"), fflush(stdout);
+    }
+    return 0;
+}
+END
+    gcc -O2 -g -I"$INCLUDE" served.c -o served || fail "it does not compile"
+    mkfifo letters
+    "$SPROF" trace -o t.db --args --keep 'next : ^outer' --keep 'box->n > 0 and next : ^other' --keep 'returns > 3 and next : ^work' -- ./served <letters >served.out 2>err &
+    tracer=$!
+    children+=("$tracer")
+    exec 3>letters
+    local steps=0
+    step() {
+        echo "$1" >&3
+        steps=$((steps + 1))
+        for ((i = 0; i < 1200; i++)); do [ "$(wc -l <served.out)" = $steps ] && return || sleep 0.05; done
+        fail "the program does not answer"
+    }
+    wait_for_trace err -i t.db
+    step s # 1 to 10: nothing has asked
+    expect 0 "$SPROF" ctl -i t.db keep --format csv
+    [ "$(cut -d, -f2,5 out | tr -d '\r' | paste -sd' ')" = "state,met waits,0 waits,0 waits,0" ] || fail "before: $(cat out)"
+    step k # 11, 11, 11
+    step s
+    step n # 31: outer has begun; 32, 31, 31
+    expect 0 "$SPROF" ctl -i t.db keep-next
+    grep -q '^3 rules take the next call$' out || fail "not said: $(cat out)"
+    step s # 41, 41, 41
+    expect 0 "$SPROF" ctl -i t.db keep-next '^wor'
+    step s # 51
+    expect 0 "$SPROF" ctl -i t.db keep-next '^wor'
+    grep -q '^rule 4 takes the next call$' out || fail "not said: $(cat out)"
+    step s # 61
+    expect 1 "$SPROF" ctl -i t.db keep-next '^nowhere'
+    grep -q "finds none of the functions" err || fail "no function: $(cat err)"
+    expect 2 "$SPROF" ctl -i t.db keep 'next few : ^work'
+    grep -q 'as in .next 5., or .next. alone' err && grep -q '^sprof:  *^$' err || fail "a mistake: $(cat err)"
+    exec 3>&-
+    wait "$tracer" || fail "it ended by $?: $(cat err)"
+    kept() { "$SPROF" sql t.db --format csv "SELECT value FROM v_call_value v JOIN v_kept_call c USING (call_id) WHERE v.function = '$1' AND v.name = '$2' AND c.rules IS NOT NULL ORDER BY start_ns" |
+        tail -n +2 | tr -d '\r"' | sed 's/.*n = \([0-9]*\)}/\1/' | paste -sd' '; }
+    [ "$(kept outer n)" = "11 32 41" ] || fail "outer: $(kept outer n)"
+    [ "$(kept work n)" = "11 31 41 51 61" ] || fail "work: $(kept work n)"
+    [ "$(kept other box)" = "11 31 41" ] || fail "other: $(kept other box)"
+    "$SPROF" trace -o u.db --keep 'every 1 : ^outer' -- ./served <<<k >out 2>err || fail "without such a rule: $(cat err)"
+}
+
 case $1 in
-errors | texts) "$1" ;;
+errors | texts | next) "$1" ;;
 *) fail "no case $1" ;;
 esac

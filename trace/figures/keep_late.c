@@ -405,6 +405,12 @@ static bool takes_one_more(struct trace_session *session, uint32_t number, uint6
 {
     const struct rules_keep *of = rule_of(session, number);
     struct trace_late_counts *counts = &session->kept.late[number];
+    struct probe_keep *keep = &session->process.shared->keep;
+    const uint64_t since = keep->rules[number].since;
+    if (counts->since != since) { /* it waits again: see take_next() in the agent */
+        counts->since = since;
+        counts->taken = 0;
+    }
     const uint64_t second = (uint64_t)((double)end * session->trace->clock.tick_ns / 1e9);
     if (of->every && ++counts->seen % of->every)
         return false;
@@ -414,7 +420,11 @@ static bool takes_one_more(struct trace_session *session, uint32_t number, uint6
     }
     if (of->first && counts->seconds[second & 1].calls++ >= of->first)
         return false;
-    return !of->next || counts->taken++ < of->next;
+    if (!of->next)
+        return true;
+    if (counts->taken + 1 >= of->next && !of->load)
+        atomic_fetch_or(&keep->resting, UINT64_C(1) << number);
+    return counts->taken++ < of->next;
 }
 
 uint64_t trace_late_meets(struct trace_session *session, const struct probe_kept *call,

@@ -98,13 +98,12 @@ void trace_keep_look_at_load(struct trace_session *session)
 {
     const struct trace_kept *kept = &session->trace->kept;
     struct probe_shared *shared = session->process.shared;
-    const uint64_t before = atomic_load(&shared->keep.resting);
-    uint64_t resting = 0;
-    bool has_load = false;
+    uint64_t of_load = 0, resting = 0;
     for (size_t i = 0; i < kept->rules.count; i++)
-        has_load |= kept->rules.items[i].rule.load != RULES_LOAD_ANY;
+        of_load |= (uint64_t)(kept->rules.items[i].rule.load != RULES_LOAD_ANY) << i;
+    const uint64_t before = atomic_load(&shared->keep.resting) & of_load;
     /* commands call this more often */
-    if (!has_load || (session->kept.ns && session->times.now_ns - session->kept.ns < LOOK_NS))
+    if (!of_load || (session->kept.ns && session->times.now_ns - session->kept.ns < LOOK_NS))
         return;
     const struct loads loads = measure(session);
     for (size_t i = 0; i < kept->rules.count; i++) {
@@ -117,7 +116,8 @@ void trace_keep_look_at_load(struct trace_session *session)
     }
     if (resting == before)
         return;
-    atomic_store(&shared->keep.resting, resting);
+    atomic_fetch_or(&shared->keep.resting, resting);
+    atomic_fetch_and(&shared->keep.resting, resting | ~of_load);
     for (size_t i = 0; i < session->probes.count; i++) {
         const uint64_t mask = atomic_load(&shared->keep_masks[i]);
         if (mask & (resting ^ before))

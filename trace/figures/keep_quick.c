@@ -133,14 +133,25 @@ static struct probe_keep_quick find_quick(const struct probe_shared *shared,
     return quick;
 }
 
+/* Other rules that rest come back without the tracer. */
+static uint64_t rests_by_load(const struct probe_shared *shared)
+{
+    const uint64_t resting = atomic_load(&shared->keep.resting);
+    uint64_t rests = 0;
+    for (uint64_t left = resting; left; left &= left - 1) {
+        const uint32_t number = (uint32_t)__builtin_ctzll(left);
+        rests |= (uint64_t)(shared->keep.rules[number].rests_by_load != 0) << number;
+    }
+    return rests;
+}
+
 /* Disables the comparison while it changes. */
 void trace_keep_write(struct trace_session *session, uint32_t function, uint64_t mask)
 {
     struct probe_shared *shared = session->process.shared;
     struct probe_keep_quick *to = &shared->keep_quick[function];
     const struct trace_noted *noted = trace_values_noted(&session->values, function, 0);
-    const uint64_t resting = atomic_load(&shared->keep.resting);
-    const struct probe_keep_quick quick = find_quick(shared, noted, mask & ~resting);
+    const struct probe_keep_quick quick = find_quick(shared, noted, mask & ~rests_by_load(shared));
     atomic_store(&shared->keep_masks[function], mask);
     to->units = 0;
     atomic_store(&to->least, INT64_MIN);

@@ -198,12 +198,14 @@ static void write_rule(struct trace_session *session, size_t i, bool is_late)
         .throws = rule->throws,
         .slowest = (uint32_t)rule->slowest,
         .next = counts ? rule->next : 0,
-        .since = is_late && needs_beginning(rule) ? UINT64_MAX : 0,
+        .waits = rule->waits,
+        .rests_by_load = rule->load != RULES_LOAD_ANY,
+        .since = rule->waits || (is_late && (needs_beginning(rule) || rule->next)) ? UINT64_MAX : 0,
     };
     write_tests(&keep->rules[i], rule);
     if (rule->expressions[RULES_KEEP_BY_BELOW])
         atomic_fetch_or(&session->process.shared->keep_below, UINT64_C(1) << i);
-    if (rule->load)
+    if (rule->load || rule->waits)
         atomic_fetch_or(&keep->resting, UINT64_C(1) << i);
 }
 
@@ -320,7 +322,7 @@ static int add_to(struct trace_session *program, size_t i, struct found *found,
         result = trace_values_add(program, (uint32_t)i, error);
     program->kept.tested[i] = trace_keep_count_tested(program, bit);
     trace_set_extras(program);
-    if (shared->keep.rules[i].since)
+    if (shared->keep.rules[i].since && !rule->rule.waits)
         shared->keep.rules[i].since = probe_ticks();
     return result;
 }
@@ -443,6 +445,15 @@ static int take_back(struct trace_session *session, const char *named, struct sp
     return 0;
 }
 
+static bool waits(const struct trace_session *session, size_t i)
+{
+    bool does = session->trace->kept.rules.items[i].rule.waits;
+    for (size_t p = 0; p < session->trace->programs.count; p++)
+        does &=
+            atomic_load(&session->trace->programs.items[p]->process.shared->keep.resting) >> i & 1;
+    return does;
+}
+
 static int list_rules(struct trace_session *session, struct sprof_str *answer)
 {
     const struct trace_kept *kept = &session->trace->kept;
@@ -451,12 +462,67 @@ static int list_rules(struct trace_session *session, struct sprof_str *answer)
     sprof_str_append(answer, "number#\tstate\tsince#\ttested#\tmet#\tkept#\tdropped#\trule\n");
     for (size_t i = 0; i < kept->rules.count; i++)
         sprof_str_appendf(answer, "%zu\t%s\t%.1f\t%llu\t%llu\t%llu\t%llu\t%s\n", i + 1,
-                          kept->rules.items[i].is_over ? "over" : "on",
+                          kept->rules.items[i].is_over ? "over"
+                          : waits(session, i)          ? "waits"
+                                                       : "on",
                           (double)kept->rules.items[i].from_ns / 1e9,
                           (unsigned long long)kept->tested[i], (unsigned long long)kept->fired[i],
                           (unsigned long long)(kept->fired[i] - kept->dropped[i]),
                           (unsigned long long)kept->dropped[i], kept->rules.items[i].text);
     return 0;
+}
+
+static void take_next(struct trace_session *session, size_t i)
+{
+    for (size_t p = 0; p < session->trace->programs.count; p++) {
+        struct probe_keep *keep = &session->trace->programs.items[p]->process.shared->keep;
+        atomic_store(&keep->rules[i].taken, 0);
+        keep->rules[i].since = probe_ticks();
+        if (!keep->rules[i].rests_by_load)
+            atomic_fetch_and(&keep->resting, ~(UINT64_C(1) << i));
+    }
+}
+
+static int take_waiting(struct trace_session *session, struct sprof_str *answer,
+                        struct sprof_error *error)
+{
+    const struct trace_kept *kept = &session->trace->kept;
+    size_t count = 0;
+    for (size_t i = 0; i < kept->rules.count; i++) {
+        if (!kept->rules.items[i].rule.waits || kept->rules.items[i].is_over)
+            continue;
+        take_next(session, i);
+        count++;
+    }
+    if (!count)
+        return sprof_error_set(error, SPROF_EUSAGE, 0,
+                               "no rule waits: begin with --keep 'next : RE', or say of which "
+                               "functions: `sprof ctl keep-next '^handle_'`");
+    sprof_str_appendf(answer, "%zu rule%s take%s the next call", count, sprof_plural(count),
+                      count == 1 ? "s" : "");
+    return 0;
+}
+
+int trace_keep_next(struct trace_session *session, const char *function, struct sprof_str *answer,
+                    struct sprof_error *error)
+{
+    struct sprof_str rule = {0};
+    const char *quote = strstr(function, " while ") ? "\"" : "";
+    if (!*function)
+        return take_waiting(session, answer, error);
+    sprof_str_appendf(&rule, "next 1 : %s%s%s", quote, function, quote);
+    if (rule.failed)
+        return sprof_error_memory(error);
+    const size_t i = find_rule(session, rule.text);
+    int result = 0;
+    if (i == session->trace->kept.rules.count) {
+        result = add_rule(session, rule.text, answer, error);
+    } else {
+        take_next(session, i);
+        sprof_str_appendf(answer, "rule %zu takes the next call", i + 1);
+    }
+    sprof_str_release(&rule);
+    return result;
 }
 
 int trace_keep_change(struct trace_session *session, const char *change, struct sprof_str *answer,

@@ -32,4 +32,9 @@ int trace_keep_begin(struct trace_session *session, size_t first, struct sprof_e
 int trace_keep_change(struct trace_session *session, const char *change, struct sprof_str *answer,
                       struct sprof_error *error);
 
+/* Has rules that wait take their next call again; with an expression for functions, the rule "next
+ * 1 : RE", which is added if there is none. */
+int trace_keep_next(struct trace_session *session, const char *function, struct sprof_str *answer,
+                    struct sprof_error *error);
+
 #endif

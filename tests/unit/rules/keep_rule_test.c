@@ -97,6 +97,11 @@ static void test_errno_types_and_load(void)
     CU_ASSERT_EQUAL(rule.tests[0].low, 2);
     CU_ASSERT_EQUAL(rule.tests[0].high, 2);
     CU_ASSERT_EQUAL(rule.next, 5);
+    CU_ASSERT_FALSE(rule.waits);
+    rules_keep_release(&rule);
+    CU_ASSERT_EQUAL_FATAL(rules_keep_parse(&rule, "next and throws : x", NULL), 0);
+    CU_ASSERT_TRUE(rule.waits && rule.throws);
+    CU_ASSERT_EQUAL(rule.next, 1);
     CU_ASSERT_EQUAL_FATAL(
         rules_keep_parse(&rule, "throws \"std::bad.*\" : ^a while cpu > 80 %", NULL), 0);
     CU_ASSERT_STRING_EQUAL(rule.expressions[RULES_KEEP_BY_THROWN], "std::bad.*");
