@@ -245,11 +245,11 @@ enum {
 enum probe_extra {
     PROBE_PATHS = 1,   /* figures by path */
     PROBE_CALLERS = 2, /* figures by caller and function: paths of two */
-    PROBE_LOG = 4,  /* calls are written into the thread's ring; not together with the other two */
-    PROBE_WARN = 8, /* calls beyond a limit are reported */
-    PROBE_SPARE = 16, /* only pages in `stat_pages` are written to */
+    PROBE_LOG = 4,     /* calls are written into the thread's ring; not together with these */
+    PROBE_WARN = 8,    /* calls beyond a limit are reported */
+    PROBE_SPARE = 16,  /* only pages in `stat_pages` are written to */
     PROBE_KEEP = 32, /* calls that meet a rule are written into the thread's ring; not together with
-                        the first three */
+                        PROBE_LOG */
     PROBE_ARGUMENTS_TOO = 64, /* with PROBE_KEEP: words of arguments are saved where calls begin */
     PROBE_STACKS = 128,       /* how deep in their stacks calls begin */
     PROBE_HEAP_BYTES = 256,   /* bytes that calls allocate, by function */

@@ -39,9 +39,6 @@ static int check_adaptive(const struct trace_options *trace, struct sprof_error 
         {trace->children, "children",
          "probes cannot be added while several programs share them\nonce they run, name the "
          "processes themselves: `sprof trace -p PID -p PID --adaptive …`"},
-        {trace->keep_count, "keep",
-         "a call has room for the number of its path, or for its own\nfind the function first; "
-         "then keep its calls: `sprof trace --function RE --keep RULE …`"},
         {trace->callers, "callers", "it counts calls by their whole path"},
         {trace->all_points, "all-points", "probes cannot be added then"},
         {trace->rest_ns == TRACE_NEVER, "rest off", "its probes rest until they are wanted"},

@@ -41,7 +41,7 @@ static const struct trace_policy policies[] = {
     {.probes_added = trace_keep_begin},
     {.probes_added = trace_requests_begin},
     {.probes_added = trace_drilling_probes, .serve = trace_drilling_serve},
-    {.probes_added = trace_values_begin},
+    {.probes_added = trace_values_begin, .serve = trace_values_serve},
     {.often = trace_govern},
     {.serve = trace_history_serve},
 };

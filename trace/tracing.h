@@ -62,6 +62,7 @@ struct trace_probe {
     uint8_t operation; /* of an allocator, as in struct probe_heap */
     bool is_chosen;    /* else spare, or leaves frames */
     bool is_spare;     /* rests until a command chooses it */
+    bool is_added;     /* was spare; its values have not been looked for */
     bool is_on;
     bool is_placed;
     uint8_t jump[PLAN_JUMP_BYTES];

@@ -18,7 +18,7 @@ static inline void add_one(uint32_t *to)
 static inline void count_in(struct record *caller)
 {
     add(&caller->probe_ticks, probe_inside.shared->cost.count);
-    add(&caller->stat->child_counted, 1);
+    add(&stat_of(caller)->child_counted, 1);
 }
 
 /* Threads with the same data (raw clone) mix up the chain but stay in it: only the root has no
@@ -45,7 +45,7 @@ static inline struct record *end_left(struct thread *thread, struct record *reco
 {
     const struct record *caller = thread->innermost;
     if (record->serial == thread->serial && !is_own(thread, slot)) {
-        count_exit(record->stat, PROBE_EXIT_LEFT);
+        count_exit(stat_of(record), PROBE_EXIT_LEFT);
         probe_end_call(thread, record, probe_ticks(), PROBE_EXIT_LEFT);
         caller = thread->innermost;
     }
@@ -63,7 +63,7 @@ static inline void fill_record(struct record *record, struct record *caller, uin
     record->child_ticks = 0;
     record->probe_ticks = 0;
     record->slot = slot;
-    record->stat = stat;
+    record->stat = (uint64_t)(uintptr_t)stat;
     record->serial = 0;
 }
 
@@ -79,7 +79,7 @@ static inline void make_innermost(struct thread *thread, struct record *record)
  * here mostly leaves both uncounted. */
 static inline void count_call(struct thread *thread, struct record *record, bool is_missed)
 {
-    struct probe_stat *stat = record->stat;
+    struct probe_stat *stat = stat_of(record);
     if (stat->calls != stat->ended)
         add(&stat->recursive, 1);
     if (is_missed)

@@ -7,7 +7,7 @@
 /* Call points and calls outside the modules have no path. */
 static inline bool has_path(const struct thread *thread, const struct record *record)
 {
-    return record->node && !(record->slot & POINT) && !is_outside(thread, record) &&
+    return path_of(record) && !(record->slot & POINT) && !is_outside(thread, record) &&
            probe_inside.shared->extras & (PROBE_PATHS | PROBE_CALLERS);
 }
 
@@ -47,7 +47,7 @@ static inline void renew(struct record *record)
 static inline void warn_of_time(const struct thread *thread, const struct record *record,
                                 uint64_t now, uint64_t length)
 {
-    const uint32_t function = (uint32_t)(record->stat - thread->stats);
+    const uint32_t function = (uint32_t)(stat_of(record) - thread->stats);
     const uint64_t limit =
         atomic_load_explicit(&probe_inside.shared->warnings.slow[function], memory_order_relaxed);
     if (limit && length > limit)
@@ -72,7 +72,7 @@ static inline void add_to_caller(struct record *caller, const struct record *rec
     renew(caller);
     add(&caller->child_ticks, record->slot & POINT ? record->child_ticks : total);
     add(&caller->probe_ticks, record->probe_ticks + whole);
-    add(&caller->stat->child_calls, 1);
+    add(&stat_of(caller)->child_calls, 1);
 }
 
 /* The self time of a call that left the modules is its caller's time outside; on paths it is the
@@ -80,12 +80,12 @@ static inline void add_to_caller(struct record *caller, const struct record *rec
 static inline void add_outside(const struct thread *thread, const struct record *caller,
                                uint64_t self)
 {
-    uint64_t *words = (uint64_t *)(thread->root.stat + 1);
-    const uint64_t function = (uint64_t)(caller->stat - thread->stats);
+    uint64_t *words = (uint64_t *)(stat_of(&thread->root) + 1);
+    const uint64_t function = (uint64_t)(stat_of(caller) - thread->stats);
     if (function <= probe_inside.function_count)
         add(&words[function], self);
     if (has_path(thread, caller))
-        add((uint64_t *)&thread->nodes[caller->node].self, self);
+        add((uint64_t *)&thread->nodes[path_of(caller)].self, self);
 }
 
 /* Whether it was suspended with its coroutine before it jumped. It is in the chain for its callee,
@@ -101,7 +101,7 @@ static inline void finish(struct record *record, uint64_t now, bool is_in_chain,
                           enum probe_exit exit)
 {
     struct thread *thread = probe_own_thread();
-    struct probe_stat *stat = record->stat;
+    struct probe_stat *stat = stat_of(record);
     /* others skipped the exit, about half of the cost */
     const bool has_returned =
         exit == PROBE_EXIT_RETURN || exit == PROBE_EXIT_TAIL || exit == PROBE_EXIT_TAIL_CUT;
@@ -124,8 +124,9 @@ static inline void finish(struct record *record, uint64_t now, bool is_in_chain,
         const uint64_t passed = now - begin;
         log_end(thread, record, begin, (int64_t)passed > 0 ? passed : 0,
                 ((int64_t)self > 0 ? self : 0) | (is_counted_above ? 0 : PROBE_LOG_APART), exit);
-    } else if (has_path(thread, record)) {
-        struct probe_node *node = &thread->nodes[record->node];
+    }
+    if (has_path(thread, record)) {
+        struct probe_node *node = &thread->nodes[path_of(record)];
         add((uint64_t *)&node->self, self);
         add(&node->ended, 1);
     }
@@ -215,7 +216,7 @@ static inline void give_place_back(struct thread *thread, const struct record *r
 static SAVES_ALL __attribute__((noinline)) void settle(struct thread *thread, struct record *record,
                                                        enum probe_exit exit)
 {
-    struct probe_stat *stat = record->stat;
+    struct probe_stat *stat = stat_of(record);
     const bool is_logged =
         probe_inside.shared->extras & PROBE_LOG && probe_inside.shared->log_reach;
     uint64_t open = 0, open_on_path = 0;
@@ -228,11 +229,11 @@ static SAVES_ALL __attribute__((noinline)) void settle(struct thread *thread, st
             return;
         const bool is_open = at->serial == thread->serial;
         is_at_work |= !is_open;
-        open += is_open && at->stat == stat;
-        open_on_path += is_open && at->node == record->node && has_path(thread, at);
+        open += is_open && stat_of(at) == stat;
+        open_on_path += is_open && path_of(at) == path_of(record) && has_path(thread, at);
     }
     if (has_path(thread, record)) {
-        struct probe_node *node = &thread->nodes[record->node];
+        struct probe_node *node = &thread->nodes[path_of(record)];
         add(&node->ended, node->calls - node->ended == open_on_path + 1);
     }
     if (is_logged && !is_at_work)
@@ -255,7 +256,7 @@ static inline void drop_innermost(struct thread *thread, uint64_t now, enum prob
     struct record *record = thread->innermost;
     struct record *parent = above(thread, record);
     if (is_own(thread, record->slot) && record->serial) {
-        count_exit(record->stat, exit);
+        count_exit(stat_of(record), exit);
         finish(record, now, true, exit);
     } else if (is_own(thread, record->slot)) {
         settle(thread, record, exit);
@@ -302,7 +303,7 @@ static inline void end_call(struct thread *thread, struct record *record, uint64
         struct record *jumper = parent;
         const enum probe_exit how = exit == PROBE_EXIT_RETURN ? PROBE_EXIT_TAIL : exit;
         parent = above(thread, jumper);
-        count_exit(jumper->stat, how);
+        count_exit(stat_of(jumper), how);
         finish(jumper, now, is_in_chain, how);
     }
     if (is_in_chain)
@@ -329,13 +330,13 @@ static inline bool is_cut(const struct record *record, const struct probe_stat *
 {
     enum { JUMPERS = 64 };
     uint32_t count = 0;
-    if (record->stat == next)
+    if (stat_of(record) == next)
         return true;
     const struct record *at = record->parent;
     if (at && is_point_of(at, record->slot))
         at = at->parent;
     for (; is_jumper_to(at, record->slot); at = at->parent)
-        if (at->stat == record->stat || at->stat == next || ++count == JUMPERS)
+        if (stat_of(at) == stat_of(record) || stat_of(at) == next || ++count == JUMPERS)
             return true;
     return false;
 }
@@ -378,7 +379,7 @@ SAVES_ALL struct record *probe_jump(struct thread *thread, struct record *record
         return place;
     }
     struct record *parent = above(thread, record);
-    count_exit(record->stat, PROBE_EXIT_TAIL_CUT);
+    count_exit(stat_of(record), PROBE_EXIT_TAIL_CUT);
     finish(record, now, is_in_chain, PROBE_EXIT_TAIL_CUT);
     thread->innermost = parent;
     return parent;
@@ -391,7 +392,7 @@ SAVES_ALL void probe_end_point(struct thread *thread, struct record *point, uint
         link = &(*link)->parent;
     const bool is_in_chain = *link == point;
     struct record *parent = above(thread, point);
-    count_exit(point->stat, PROBE_EXIT_TAIL_CUT);
+    count_exit(stat_of(point), PROBE_EXIT_TAIL_CUT);
     finish(point, now, is_in_chain, PROBE_EXIT_TAIL_CUT);
     if (is_in_chain)
         *link = parent;

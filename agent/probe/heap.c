@@ -199,7 +199,7 @@ static void look_before_free(struct thread *thread, struct probe_heap_thread *he
 static inline bool is_open_around(const struct thread *thread, const struct record *record,
                                   uint64_t slot)
 {
-    const uint64_t function = (uint64_t)(record->stat - thread->stats);
+    const uint64_t function = (uint64_t)(stat_of(record) - thread->stats);
     return record->serial == thread->serial && !(record->slot & POINT) &&
            function < probe_inside.function_count && !is_outside(thread, record) &&
            (record->slot >= slot || !is_own(thread, record->slot) || !is_own(thread, slot));
@@ -240,11 +240,11 @@ static bool is_met_again(const struct thread *thread, const struct record *recor
                          struct meeting *meeting)
 {
     const bool is_there =
-        meeting->are_all && find_met(meeting, (uint64_t)(record->stat - thread->stats));
+        meeting->are_all && find_met(meeting, (uint64_t)(stat_of(record) - thread->stats));
     if (meeting->are_all)
         return is_there;
     for (const struct record *at = thread->innermost; at != record; at = at->parent)
-        if (at->stat == record->stat && is_open_around(thread, at, slot))
+        if (stat_of(at) == stat_of(record) && is_open_around(thread, at, slot))
             return true;
     return false;
 }
@@ -272,13 +272,13 @@ static SAVES_ALL __attribute__((noinline)) void count_block(const struct thread 
          record = record->parent, steps++) {
         if (!is_open_around(thread, record, slot))
             continue;
-        struct probe_heap_use *use = &uses[record->stat - thread->stats];
+        struct probe_heap_use *use = &uses[stat_of(record) - thread->stats];
         if (!has_innermost) {
             add_to(&use->blocks, 1);
             add_to(&use->self_bytes, bytes);
             has_innermost = true;
         }
-        if (record->stat->calls - record->stat->ended > 1 &&
+        if (stat_of(record)->calls - stat_of(record)->ended > 1 &&
             is_met_again(thread, record, slot, &meeting))
             continue;
         add_to(&use->total_bytes, bytes);

@@ -187,7 +187,7 @@ static inline uint64_t rules_without_caller(struct thread *thread, const struct 
     rules &= atomic_load_explicit(&shared->keep_below, memory_order_relaxed);
     for (uint32_t i = 0; i < CALLERS && rules; i++) {
         record = caller_of(thread, record);
-        const uint64_t function = (uint64_t)(record->stat - thread->stats);
+        const uint64_t function = (uint64_t)(stat_of(record) - thread->stats);
         if (record == &thread->root)
             break;
         if (function < PROBE_THUNKS)
@@ -271,7 +271,7 @@ static inline void put_kept(struct thread *thread, const struct probe_kept *kept
                             const struct valued *valued, const struct record *record, uint32_t kind,
                             enum probe_exit exit)
 {
-    const uint32_t function = (uint32_t)(record->stat - thread->stats);
+    const uint32_t function = (uint32_t)(stat_of(record) - thread->stats);
     const uint32_t more = valued ? units_of(valued) : 0;
     const uint64_t place = take_room(&thread->ring->head, PROBE_KEPT_UNITS + more);
     struct probe_kept *to = (struct probe_kept *)unit_at(thread, place);
@@ -295,7 +295,7 @@ static SAVES_ALL __attribute__((noinline)) struct valued *take_values(struct thr
                                                                       uint64_t now, bool has_words,
                                                                       enum probe_exit exit)
 {
-    const uint32_t function = (uint32_t)(record->stat - thread->stats);
+    const uint32_t function = (uint32_t)(stat_of(record) - thread->stats);
     const bool is_hidden = probe_inside.shared->keep_values[function] & PROBE_VALUES_HIDDEN;
     const struct probe_values *values = is_hidden ? NULL : values_of(function);
     struct valued *valued = valued_of(thread);
@@ -362,7 +362,7 @@ static SAVES_ALL __attribute__((noinline)) void keep_end(struct thread *thread,
                                                          int64_t total, int64_t self,
                                                          bool is_in_chain, enum probe_exit exit)
 {
-    const uint32_t function = (uint32_t)(record->stat - thread->stats);
+    const uint32_t function = (uint32_t)(stat_of(record) - thread->stats);
     const uint64_t rules = rules_met(thread, record, function, total, self, now, is_in_chain, exit);
     const bool is_caller = record->node != 0;
     if (!rules && !is_caller)

@@ -79,7 +79,7 @@ static inline enum logging log_begin(struct thread *thread, uint32_t function, u
 static inline void log_end(struct thread *thread, const struct record *record, uint64_t begin,
                            uint64_t ticks, uint64_t self, enum probe_exit exit)
 {
-    const uint32_t function = (uint32_t)(record->stat - thread->stats);
+    const uint32_t function = (uint32_t)(stat_of(record) - thread->stats);
     const uint64_t used =
         thread->ring->head - atomic_load_explicit(&thread->ring->tail, memory_order_acquire);
     thread->open_logged -= thread->open_logged > 0;

@@ -61,10 +61,10 @@ static inline uint32_t pair_node(const struct thread *thread, const struct recor
     while (caller != &thread->root &&
            (is_outside(thread, caller) ||
             (caller->slot & POINT &&
-             (uint32_t)(caller->stat - thread->stats) >= probe_inside.shared->first_open_point)))
+             (uint32_t)(stat_of(caller) - thread->stats) >= probe_inside.shared->first_open_point)))
         caller = caller->parent ? caller->parent : &thread->root;
     const uint32_t from =
-        caller == &thread->root ? UINT32_MAX : (uint32_t)(caller->stat - thread->stats);
+        caller == &thread->root ? UINT32_MAX : (uint32_t)(stat_of(caller) - thread->stats);
     const uint32_t parent = from == UINT32_MAX ? 0 : node_below(thread, 0, from, is_spare);
     return from != UINT32_MAX && !parent ? 0 : node_below(thread, parent, function, is_spare);
 }

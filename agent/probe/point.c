@@ -47,7 +47,8 @@ SAVES_ALL int probe_point_entered(uint32_t number, uint64_t slot, const struct p
     struct record *caller = has_jumped ? thread->innermost : end_left(thread, record, slot);
     fill_record(record, caller, slot, stat);
     record->return_address = *(const uint64_t *)(uintptr_t)(slot ^ POINT);
-    record->node = caller->node & INT32_MAX; /* paths and log have no call points */
+    set_path(record, path_of(caller)); /* paths and log have no call points */
+    record->node = caller->node & INT32_MAX;
     record->begin = probe_ticks() + probe_inside.shared->cost.inside;
     make_innermost(thread, record);
     count_call(thread, record, false);

@@ -84,7 +84,7 @@ static void end_at(struct thread *thread, uint64_t slot, uint64_t now, enum prob
     struct record *record = record_of(slot);
     if (record->slot != slot || record->serial != thread->serial)
         return;
-    count_exit(record->stat, exit);
+    count_exit(stat_of(record), exit);
     probe_end_call(thread, record, now, exit);
 }
 
@@ -248,10 +248,10 @@ static inline void begin_call(struct thread *thread, struct record *record, stru
         since = early && !since ? early->begin : since; /* reading memory takes microseconds */
     }
     if (extras & (PROBE_PATHS | PROBE_CALLERS))
-        record->node = extras & PROBE_PATHS
-                           ? node_below(thread, caller->node, function, extras & PROBE_SPARE)
-                           : pair_node(thread, caller, function, extras & PROBE_SPARE);
-    const uint32_t node = record->node;
+        set_path(record, extras & PROBE_PATHS
+                             ? node_below(thread, path_of(caller), function, extras & PROBE_SPARE)
+                             : pair_node(thread, caller, function, extras & PROBE_SPARE));
+    const uint32_t path = path_of(record);
     record->begin = probe_ticks() + probe_inside.shared->cost.inside;
     if (early)
         early->begin = record->begin;
@@ -265,8 +265,8 @@ static inline void begin_call(struct thread *thread, struct record *record, stru
         record->node = depth | (logging == LOG_DONE ? LOGGED : 0);
         thread->open_logged += logging == LOG_DONE;
     }
-    if (node)
-        add(&thread->nodes[node].calls, 1);
+    if (path)
+        add(&thread->nodes[path].calls, 1);
     count_call(thread, record, logging == LOG_FULL);
 }
 

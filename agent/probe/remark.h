@@ -88,7 +88,7 @@ take_remark(struct thread *thread, uint32_t function, const struct probe_saved *
     remark.text_bytes = (uint16_t)(text > 0 ? text : 0); /* a request needs no label */
     if (has_call) {
         remark.begin = *begin_of(record);
-        remark.function = (uint32_t)(record->stat - thread->stats);
+        remark.function = (uint32_t)(stat_of(record) - thread->stats);
     }
     if (has_call && remark.kind == PROBE_CALL_ID && is_own(thread, saved->r8)) {
         remark.number = remarked_number(thread, record);

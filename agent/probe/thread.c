@@ -81,7 +81,8 @@ bool probe_begin_thread(struct thread *thread)
     thread->serial = atomic_fetch_add(&shared->next_serial, 1) + 1;
     thread->root.slot = thread->high;
     thread->root.begin = UINT64_MAX;
-    thread->root.stat = (struct probe_stat *)slab + probe_inside.function_count;
+    thread->root.stat =
+        (uint64_t)(uintptr_t)((struct probe_stat *)slab + probe_inside.function_count);
     thread->histograms = probe_stats_bytes(probe_inside.function_count);
     thread->nodes = (struct probe_node *)(slab + thread->histograms + histograms_bytes);
     thread->innermost = &thread->root;
@@ -94,7 +95,7 @@ bool probe_begin_thread(struct thread *thread)
     thread->ring = (struct probe_ring *)(slabs + probe_inside.slab_count * probe_inside.slab_bytes +
                                          probe_ring_offset(i));
     thread->stats = (struct probe_stat *)slab;
-    __atomic_compare_exchange_n(&thread->root.stat->pending, &none, thread->histograms, false,
+    __atomic_compare_exchange_n(&stat_of(&thread->root)->pending, &none, thread->histograms, false,
                                 __ATOMIC_RELAXED, __ATOMIC_RELAXED);
     thread->pending =
         none - thread->histograms < histograms_bytes ? none & ~UINT64_C(3) : thread->histograms;

@@ -13,15 +13,37 @@ struct record {
     uint64_t child_ticks;    /* of ended direct callees, without probes */
     uint64_t probe_ticks;    /* of the probes of all calls below */
     uint64_t slot;           /* of the return address; bit 0: call point */
-    struct probe_stat *stat;
-    uint32_t serial; /* the thread's; 0: ended */
-    uint32_t node;   /* path node; log: enum logged, depth; rules: a kept call's number; 0: none */
+    uint64_t stat;           /* address of its figures, and its path: stat_of(), path_of() */
+    uint32_t serial;         /* the thread's; 0: ended */
+    uint32_t node;           /* log: enum logged, depth; rules: a kept call's number; 0: none */
 };
 _Static_assert(sizeof(struct record) == PROBE_RECORD_BYTES, "a cache line, eight times a slot");
 _Static_assert(offsetof(struct record, return_address) == PROBE_RECORD_RETURN &&
                    offsetof(struct record, slot) == PROBE_RECORD_SLOT &&
                    offsetof(struct record, serial) == PROBE_RECORD_SERIAL,
                "as the tracer reads it");
+
+/* Addresses of programs have 47 bits, and indexes of path nodes 16. Without paths, assembly reads
+ * the whole word as the address. */
+enum { PATH_AT = 48 };
+_Static_assert(PROBE_NODES <= 1 << (64 - PATH_AT), "paths are the upper bits");
+
+static inline struct probe_stat *stat_of(const struct record *record)
+{
+    return (struct probe_stat *)(uintptr_t)(record->stat & ((UINT64_C(1) << PATH_AT) - 1));
+}
+
+/* Index of its path node; 0: none. */
+static inline uint32_t path_of(const struct record *record)
+{
+    return (uint32_t)(record->stat >> PATH_AT);
+}
+
+/* Replaces path 0. */
+static inline void set_path(struct record *record, uint32_t path)
+{
+    record->stat |= (uint64_t)path << PATH_AT;
+}
 
 /* Calls on a thread's own stack are ordered: when one begins or ends, all at or below it were left.
  * Calls on foreign stacks (signals, coroutines) have only the chain: own calls first, then foreign
@@ -108,7 +130,7 @@ static inline bool is_point_of(const struct record *record, uint64_t slot)
 /* See trace/probes/outside.h. */
 static inline bool is_outside(const struct thread *thread, const struct record *record)
 {
-    const uint64_t function = (uint64_t)(record->stat - thread->stats);
+    const uint64_t function = (uint64_t)(stat_of(record) - thread->stats);
     const uint32_t first = probe_inside.shared->first_outside;
     return first && function - first < (uint64_t)probe_inside.function_count - first;
 }

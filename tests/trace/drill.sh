@@ -50,8 +50,13 @@ END
 case $1 in
 cpu | wait | lock | argument)
     start_server "$1"
-    drill --root '^handle$' --over 300us
+    drill --root '^handle$' --over 300us --keep 'over 200us' --args
     finds_culprit
+    # Calls of functions are kept, with their values, from the moment on at which they got probes.
+    [ "$("$SPROF" sql t.db --format csv "SELECT count(*) > 0 FROM v_kept_call WHERE function = 'culprit' AND rules <> ''" | tail -n 1 | tr -d '\r')" = 1 ] ||
+        fail "no calls of the culprit are kept"
+    "$SPROF" report --kept t.db -n 0 >kept || fail "no kept calls"
+    grep -q 'culprit([a-z]* = ' kept || fail "no values of what got its probe later: $(grep -m 3 culprit kept)"
     case $1 in wait | lock) said 'on a CPU for at most [0-9]+ % of that: it waits' ;; esac
     ;;
 flat)
@@ -166,8 +171,6 @@ refused)
     refuses 'name them with --root' --adaptive
     refuses 'give --adaptive and --root' --observe
     refuses 'give --adaptive and --root' --over 10ms --root main
-    refuses 'does not go with --keep' --adaptive --root main --keep 'over 1ms'
-    said 'then keep its calls'
     refuses 'does not go with --mode' --adaptive --root main --mode log
     refuses 'does not go with --function' --adaptive --root main --function x
     refuses 'does not go with --children' --adaptive --root main --children

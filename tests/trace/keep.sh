@@ -157,16 +157,19 @@ END
 OR rules = 'every 1 : ^work' GROUP BY function ORDER BY 1" "main1 waits(int)1 work(int)10"
     is "when rules were in force" t.db "SELECT number || ' ' || ifnull(to_ns > from_ns, 'on') FROM keep_span WHERE number < 3
 ORDER BY number" "1 1 2 on"
-    # Where calls have numbers for another purpose, no rule can come.
+    # A rule comes to a trace with callers, whose calls have paths, too.
     "$SPROF" trace --callers -o t.db -- ./served <letters >served.out 2>err &
-    tracer=$!
+    tracer=$! steps=0
     children+=("$tracer")
     exec 3>letters
     wait_for_trace err -i t.db
-    expect 2 "$SPROF" ctl -i t.db keep 'every 1'
-    grep -q 'no calls are kept in a trace with --paths, --callers' err || fail "why there can be no rule: $(cat err)"
+    step
+    expect 0 "$SPROF" ctl -i t.db keep 'every 1 : ^work'
+    step
     exec 3>&-
     wait "$tracer"
+    is "kept calls beside callers" t.db "SELECT function || count(*) FROM v_kept_call WHERE rules <> '' GROUP BY function" "work(int)10"
+    "$SPROF" report -i t.db --edges --format csv | tr -d '\r' | grep -q ',20,[0-9]*,waits(int),served,work(int),' || fail "callers beside kept calls"
 }
 
 # errno, the next calls, and types of exceptions, of which calls that are not meant leave no caller either.
@@ -609,8 +612,6 @@ refused() {
     }
     refuses 'does not go with --mode' --mode log
     refuses 'does not go with --mode' --mode coverage
-    refuses 'does not go with --paths' --paths
-    refuses 'does not go with --callers' --callers
     refuses 'does not go with --all-points' --all-points
     refuses 'does not go with --max-overhead' --max-overhead 5%
     refuses 'does not go with --backend uprobe' --backend uprobe

@@ -5,7 +5,7 @@ rules.py SEED PROGRAMS SPROF
 
 The programs are those of jumps.py, in C or C++, some with threads or coroutines, whose functions take and return values of some type,
 and set errno. They note arguments, results and exceptions, too. Each is traced twice with the same random rules: so that calls which
-meet none leave no row; and with all calls in the recording. What depends on no time follows from the notes alone, in both. Times and
+meet none leave no row; and with all calls in the recording; some with figures by caller or path, too. What depends on no time follows from the notes alone, in both. Times and
 ranks by time are those of the rows: of the whole log all calls' rules follow from it. It prints how many programs were equal."""
 import os
 import random
@@ -444,7 +444,9 @@ def check(sprof, seed):
     rules = [Rule(chance, program) for _ in range(chance.randrange(1, 9))]
     what = f"seed {seed}"
     known = [rule for rule in rules if not rule.is_open(program) or not program.with_coroutines]
-    return (check_pruned(sprof, what, program, known, options_of(known)) if known else 0) + check_whole(sprof, what, program, rules, options_of(rules))
+    counted = random.Random(f"counted{seed}").choice(((), ("--callers",), ("--paths",)))
+    return ((check_pruned(sprof, what, program, known, [*options_of(known), *counted]) if known else 0) +
+            check_whole(sprof, what, program, rules, [*options_of(rules), *counted]))
 
 
 def main():

@@ -94,7 +94,7 @@ static uint64_t tested_by(const struct trace_session *session, uint32_t function
 {
     const struct trace_kept *kept = &session->trace->kept;
     uint64_t rules = 0;
-    for (size_t i = 0; i < kept->rules.count; i++)
+    for (size_t i = 0; i < kept->rules.count && !session->options.drill.adaptive; i++)
         if (trace_values_needs(&kept->rules.items[i].rule) && !kept->rules.items[i].is_over)
             rules |= UINT64_C(1) << i;
     return rules ? rules & atomic_load(&session->process.shared->keep_masks[function]) : 0;
@@ -208,7 +208,8 @@ static void close_shown(struct shown *shown)
 
 struct finding {
     struct trace_session *session;
-    uint64_t rules; /* whose functions are wanted */
+    uint64_t rules;  /* whose functions are wanted */
+    bool added_only; /* functions that were added */
     SPROF_VEC(uint64_t) starts;
     SPROF_VEC(uint32_t) functions;
     SPROF_VEC(uint32_t) captures;
@@ -341,15 +342,17 @@ static int find_wanted(struct finding *finding, size_t first, const struct shown
     struct trace_session *session = finding->session;
     int result = 0;
     for (size_t i = first; i < session->probes.count && !result; i++) {
-        const struct trace_probe *probe = &session->probes.items[i];
+        struct trace_probe *probe = &session->probes.items[i];
+        const bool is_meant = !finding->added_only || probe->is_added;
         bool *hides = &session->values.hides.items[i];
         const uint64_t rules = atomic_load(&session->process.shared->keep_masks[i]);
         uint32_t captures = 0;
-        const int wanted = finding->rules == UINT64_MAX || rules & finding->rules
+        const int wanted = is_meant && (finding->rules == UINT64_MAX || rules & finding->rules)
                                ? wants(session, (uint32_t)i, expressions, hides, &captures, error)
                                : 0;
         if (wanted < 0 || (wanted && want(finding, (uint32_t)i, captures)))
             return SPROF_ENOMEM;
+        probe->is_added &= !is_meant;
         if (i + 1 == session->probes.count || session->probes.items[i + 1].file != probe->file)
             result = find_in_file(finding, &session->files.items[probe->file]);
     }
@@ -401,11 +404,11 @@ int trace_values_check(const struct trace_options *options, struct sprof_error *
 }
 
 /* Limits functions to those with one of `rules`. */
-static int find_values(struct trace_session *session, size_t first, uint64_t rules,
+static int find_values(struct trace_session *session, size_t first, uint64_t rules, bool added_only,
                        struct sprof_error *error)
 {
     const struct trace_options *options = &session->options;
-    struct finding finding = {.session = session, .rules = rules};
+    struct finding finding = {.session = session, .rules = rules, .added_only = added_only};
     struct shown expressions;
     trace_values_look(session);
     if (!trace_values_are_wanted(session))
@@ -423,8 +426,8 @@ static int find_values(struct trace_session *session, size_t first, uint64_t rul
                           "the program's room for what is noted of values is used up: some "
                           "functions have none, and new rules on them keep no call");
     }
-    const bool is_first =
-        !first && rules == UINT64_MAX && !options->children && !trace_has_others(session);
+    const bool is_first = !first && rules == UINT64_MAX && !added_only && !options->children &&
+                          !trace_has_others(session);
     if (!result && is_first && expressions.arguments)
         result = trace_report_unfound(session, "args", options->arguments_of, expressions.arguments,
                                       false, error);
@@ -442,7 +445,16 @@ static int find_values(struct trace_session *session, size_t first, uint64_t rul
 
 int trace_values_begin(struct trace_session *session, size_t first, struct sprof_error *error)
 {
-    return find_values(session, first, UINT64_MAX, error);
+    return find_values(session, first, UINT64_MAX, false, error);
+}
+
+int trace_values_serve(struct trace_session *session)
+{
+    struct sprof_error error = {0};
+    bool has_added = false;
+    for (size_t i = 0; i < session->probes.count && !has_added; i++)
+        has_added = session->probes.items[i].is_added;
+    return has_added ? find_values(session, 0, UINT64_MAX, true, &error) : 0;
 }
 
 int trace_values_add(struct trace_session *session, uint32_t rule, struct sprof_error *error)
@@ -450,7 +462,7 @@ int trace_values_add(struct trace_session *session, uint32_t rule, struct sprof_
     const bool is_first = session->trace->kept.rules.count == 1; /* now values are shown, too */
     if (!is_first && !trace_values_needs(&session->trace->kept.rules.items[rule].rule))
         return 0;
-    return find_values(session, 0, is_first ? UINT64_MAX : UINT64_C(1) << rule, error);
+    return find_values(session, 0, is_first ? UINT64_MAX : UINT64_C(1) << rule, false, error);
 }
 
 void trace_values_release(struct trace_values *values)

@@ -106,6 +106,8 @@ int trace_values_check(const struct trace_options *options, struct sprof_error *
 
 /* Finds values of chosen functions from `first` on, for the agent. */
 int trace_values_begin(struct trace_session *session, size_t first, struct sprof_error *error);
+/* The same for functions that a command or a drill-down has added since. */
+int trace_values_serve(struct trace_session *session);
 void trace_values_release(struct trace_values *values);
 
 /* Adds values for a new rule. */

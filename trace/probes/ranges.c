@@ -174,6 +174,7 @@ void trace_switch(struct trace_session *session)
             if (range->is_on && range->holds[i])
                 probe->is_on = range->text[0] == '+';
         }
+        probe->is_added |= probe->is_on && probe->is_spare;
         probe->is_chosen |= probe->is_on;
         probe->is_spare &= !probe->is_on;
         const bool stays = trace_stays_on(probe);

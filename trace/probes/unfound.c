@@ -10,7 +10,8 @@ int trace_report_unfound(const struct trace_session *session, const char *option
     int found = 0;
     for (size_t i = 0; i < session->probes.count && !found; i++) {
         const struct trace_probe *probe = &session->probes.items[i];
-        if (!probe->is_chosen || (timed && probe->tier != PROBE_FULL))
+        const bool may_come = session->options.drill.adaptive && probe->is_spare;
+        if (!(probe->is_chosen || may_come) || (timed && probe->tier != PROBE_FULL))
             continue;
         found = plan_expressions_match(expressions, probe->function, error);
         if (!found)
