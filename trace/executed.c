@@ -27,6 +27,15 @@ static bool runs_other_file(struct trace_session *session, const char *link, con
     return false;
 }
 
+bool trace_executed_other(const struct trace_session *session, pid_t pid)
+{
+    char link[64];
+    struct stat file;
+    sprof_proc_shared_path(link, sizeof link, pid, "exe");
+    return session->executable.inode && !stat(link, &file) &&
+           (file.st_dev != session->executable.device || file.st_ino != session->executable.inode);
+}
+
 void trace_executed_refresh(struct trace_session *session)
 {
     char link[64], path[PATH_MAX];
@@ -34,7 +43,7 @@ void trace_executed_refresh(struct trace_session *session)
     const ssize_t length = readlink(link, path, sizeof path - 1);
     const bool is_hidden = length < 0 && (errno == EACCES || errno == EPERM);
     if ((length <= 0 && !is_hidden) || session->executable.is_replaced ||
-        session->options.children) /* its next program connects by itself */
+        (session->options.children && session->executable.path)) /* the next connects by itself */
         return;
     const bool is_first = !session->executable.path,
                may_be = session->backend->borrows || is_hidden;

@@ -17,13 +17,14 @@
 
 #include <limits.h>
 #include <stdlib.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 struct trace_session *trace_program_make(struct trace_session *common, int fd, pid_t pid,
                                          const struct probe_hello *hello)
 {
     struct trace_session *program = calloc(1, sizeof *program);
-    char path[PATH_MAX];
+    char path[PATH_MAX], link[64];
     if (!program)
         return NULL;
     program->options = common->options;
@@ -45,6 +46,12 @@ struct trace_session *trace_program_make(struct trace_session *common, int fd, p
     program->process.hello = *hello;
     program->times.start.ns = sprof_clock_monotonic_ns();
     const bool is_found = inject_program_file(pid, path);
+    struct stat file;
+    sprof_proc_shared_path(link, sizeof link, pid, "exe");
+    if (!stat(link, &file)) {
+        program->executable.device = file.st_dev;
+        program->executable.inode = file.st_ino;
+    }
     program->executable.path = sprof_arena_text(&program->arena, is_found ? path : "a program");
     return program;
 }

@@ -106,8 +106,9 @@ static int begin_thread(struct trace_session *session, uint32_t slab, uint32_t t
     /* the process may be gone or run a later program; then the forking thread's name stays */
     if ((!process || !process->is_over) && thread->pid != session->leaves)
         trace_thread_name(thread->pid, thread->tid, thread->name);
+    /* a name that is read after an exec is the later program's, which has not connected yet */
     const struct counters_pages pages = trace_pages(session);
-    if (!*thread->name)
+    if (!*thread->name || trace_executed_other(session, thread->pid))
         counters_slab_name(&pages, slab, thread->name);
     return trace_thread_add_row(session, thread);
 }
