@@ -140,12 +140,13 @@ uint64_t agent_helper_interval_ns(void);
 /* threads.c. Returns a number in [0, limit). */
 uint64_t agent_random_below(uint64_t limit, uint64_t now_ns, pid_t tid);
 
-/* record.c. Bytes are invisible until agent_ring_publish. agent_record_end writes COMM, READ (CPU
- * time) and EXIT, if there is room. */
+/* record.c. Bytes are invisible until agent_ring_publish. agent_record_name writes COMM,
+ * agent_record_end also READ (CPU time) and EXIT, if there is room. */
 uint64_t agent_ring_free(const struct agent_thread *thread);
 void agent_ring_put(struct agent_thread *thread, const void *bytes, size_t size);
 void agent_ring_publish(struct agent_thread *thread);
 void agent_record_fork(struct agent_thread *thread);
+void agent_record_name(struct agent_thread *thread);
 void agent_record_end(struct agent_thread *thread);
 
 /* signals.c. True: installed; false: the program has a handler. */

@@ -75,20 +75,25 @@ void agent_record_fork(struct agent_thread *thread)
     put_record(thread, PERF_RECORD_FORK, &task, sizeof task);
 }
 
-void agent_record_end(struct agent_thread *thread)
+void agent_record_name(struct agent_thread *thread)
 {
     struct {
         uint32_t pid, tid;
         char name[16];
     } comm = {.pid = (uint32_t)thread->pid, .tid = (uint32_t)thread->tid};
+    prctl(PR_GET_NAME, comm.name);
+    put_record(thread, PERF_RECORD_COMM, &comm, sizeof comm);
+}
+
+void agent_record_end(struct agent_thread *thread)
+{
     const struct {
         uint32_t pid, tid;
         uint64_t cpu_ns;
     } used = {(uint32_t)thread->pid, (uint32_t)thread->tid,
               agent_clock_ns(CLOCK_THREAD_CPUTIME_ID)};
     const struct task task = task_of(thread);
-    prctl(PR_GET_NAME, comm.name);
-    put_record(thread, PERF_RECORD_COMM, &comm, sizeof comm);
+    agent_record_name(thread);
     put_record(thread, PERF_RECORD_READ, &used, sizeof used);
     if (thread->tid != thread->pid) /* the process continues; sprof detects its end */
         put_record(thread, PERF_RECORD_EXIT, &task, sizeof task);

@@ -5,6 +5,7 @@
 #include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/auxv.h>
@@ -359,11 +360,29 @@ __attribute__((constructor)) static void start(void)
     }
 }
 
+/* sprof looks at names five times a second, and the main thread has no end of its own. A sample
+ * would come between the record's bytes. */
+static void note_last_name(void)
+{
+    enum { WORD = 8 };
+    struct agent_thread *thread =
+        agent_process.has_key ? agent_next()->getspecific(agent_process.key) : NULL;
+    const uint64_t ours = UINT64_C(1) << (SIGPROF - 1);
+    uint64_t before;
+    if (!thread || thread->tid != (pid_t)syscall(SYS_gettid) ||
+        syscall(SYS_rt_sigprocmask, SIG_BLOCK, &ours, &before, WORD))
+        return;
+    agent_record_name(thread);
+    syscall(SYS_rt_sigprocmask, SIG_SETMASK, &before, NULL, WORD);
+}
+
 __attribute__((destructor)) static void end(void)
 {
-    if (agent_active())
-        atomic_store(&agent_process.shared->control.end_cpu_ns,
-                     agent_clock_ns(CLOCK_PROCESS_CPUTIME_ID));
+    if (!agent_active())
+        return;
+    note_last_name();
+    atomic_store(&agent_process.shared->control.end_cpu_ns,
+                 agent_clock_ns(CLOCK_PROCESS_CPUTIME_ID));
 }
 
 /* Other code may be mapped there: sprof must read mappings again. */

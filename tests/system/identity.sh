@@ -79,6 +79,12 @@ END
     record ./named
     is "$of_threads" "first-worker|mine_a second-worker|mine_b"
     is "SELECT name FROM process" "named"
+    build late <<'END'
+#include "spin.h"
+int main(void) { spin(150); pthread_setname_np(pthread_self(), "late-name"); spin(10); return 0; }
+END
+    record ./late
+    is "SELECT name FROM thread" "late-name"
     ;;
 exec)
     build one <<'END'
