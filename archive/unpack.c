@@ -113,7 +113,7 @@ static int read_list(struct unpacking *unpacking, struct sprof_error *error)
     char *rest = unpacking->list;
     const char *first = strsep(&rest, "\n");
     if (strcmp(first, "sprof-archive 1") != 0)
-        return refuse(unpacking, error, "", "it is of a version that this sprof does not know");
+        return refuse(unpacking, error, "", "it is of a version that this sprof cannot read");
     uint64_t total = 0;
     for (char *line = strsep(&rest, "\n"); line; line = strsep(&rest, "\n")) {
         const int result = *line ? add_announced(unpacking, line, &total, error) : 0;

@@ -226,10 +226,11 @@ static int choose_process(struct arguments *arguments, const char *word, bool *d
     if (status || is_alive)
         return status;
     return *done ? inject_clean_up(pid, &terminal->log, error)
-                 : sprof_error_set(error, SPROF_ESTATE, 0,
-                                   "who traced process %d into %s was killed\n`sprof ctl -p %d "
-                                   "detach` takes the probes out",
-                                   (int)pid, arguments->output, (int)pid);
+                 : sprof_error_set(
+                       error, SPROF_ESTATE, 0,
+                       "the sprof that traced process %d into %s was killed\n`sprof ctl -p %d "
+                       "detach` takes the probes out",
+                       (int)pid, arguments->output, (int)pid);
 }
 
 /* Where a trace is over whose probes have stayed they can be taken out of a process; *done: they

@@ -98,8 +98,8 @@ static const struct cli_option options[] = {
     {"inclusive", 0, NULL, "by total (with what functions call) instead of self", FIELD(inclusive),
      cli_set_flag},
     {"per", 0, "run|second|sample",
-     "compare costs as they are: of a run, a second, or of all samples (a run, of processes "
-     "attached to a second; at equal speed)",
+     "compare costs of a run, of a second, or shares of all samples; else of a run (attached: of "
+     "a second), scaled to equal speed",
      0, set_per},
     {"fail-if", 0, "LIMIT",
      "'grown > 5 %', '> 1 % of all' or 'total grown > 2 %': exit 3 where beyond chance", 0,
@@ -335,7 +335,7 @@ const struct cli_command cli_diff_command = {
         "commas.\nOne file alone: its newest run against the one before. Verdicts need three "
         "runs a side.\n\nExit status with --fail-if: 0 passed; 3 failed, the rows are named; 4 "
         "it cannot be\njudged (too few runs, another event or mode, under half of the cost "
-        "matched, or everything\nchanged: program or machine, cannot be told apart).\n",
+        "matched, or all costs\nchanged alike, by the program or by the machine).\n",
     .arguments_size = sizeof(struct arguments),
     .release = release,
     .run = run,

@@ -281,7 +281,7 @@ const struct cli_command cli_stats_command = {
         "average, min, p50, p99 and max: of one call with what it called. A function whose exits\n"
         "cannot be seen has calls only. self-percent is of the self time of all probed functions,\n"
         "total-percent of the wall time of the threads that called one, without pauses. untimed:\n"
-        "calls that it made of functions which are only counted: its self time holds theirs.\n"
+        "calls that it made of functions which are only counted: its self time includes theirs.\n"
         "tails: calls that ended with the function they called last, by a jump. tail-cuts: those "
         "of\n"
         "them whose total ends at the jump, as there were 64 others, or one of the same function.\n"

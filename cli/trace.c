@@ -40,8 +40,8 @@ static int check_keep(const struct cli_trace_arguments *arguments, struct sprof_
     } excluded[] = {
         {arguments->mode != TRACE_STATS, "mode", "it goes with mode stats"},
         {arguments->backend == TRACE_UPROBE, "backend uprobe",
-         "the kernel does not know which call is another's caller"},
-        {arguments->all_points, "all-points", "places that call are no calls"},
+         "the kernel counts calls without their callers"},
+        {arguments->all_points, "all-points", "rules choose calls of functions"},
         {arguments->max_overhead > 0, "max-overhead",
          "functions that are only counted have no times for a rule"},
     };

@@ -99,7 +99,7 @@ static void say_limits(struct cli_terminal *terminal, const struct trace_result 
                 result->governed_count, result->governed_count == 1 ? " was" : "s were");
     if (result->governed_off)
         cli_say(terminal,
-                "to hold --max-overhead %zu function%s lost %s: their callers' self times hold "
+                "to hold --max-overhead %zu function%s lost %s: their callers' self times include "
                 "theirs",
                 result->governed_off, sprof_plural(result->governed_off),
                 result->governed_off == 1 ? "its probe" : "their probes");

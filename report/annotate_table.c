@@ -276,15 +276,16 @@ static void add_instructions(struct annotation *annotation, const struct annotat
     }
 }
 
-/* "3 samples in it, 12 in it or below, of 40". */
+/* "self 3, total 12 of 40 samples". */
 static void append_counts(struct sprof_str *out, const struct annotation *annotation)
 {
     const struct report_dataset *dataset = annotation->dataset;
-    const uint64_t own = annotation->all.exclusive.samples;
-    sprof_str_appendf(out, "%s %s%s in it, %s in it or below, of %s", sprof_digits_of(own).text,
-                      report_counts_calls(dataset) ? "call" : "sample", sprof_plural(own),
+    const uint64_t all = dataset->total.samples;
+    sprof_str_appendf(out, "self %s, total %s of %s %s%s",
+                      sprof_digits_of(annotation->all.exclusive.samples).text,
                       sprof_digits_of(annotation->all.inclusive.samples).text,
-                      sprof_digits_of(dataset->total.samples).text);
+                      sprof_digits_of(all).text, report_counts_calls(dataset) ? "call" : "sample",
+                      sprof_plural(all));
 }
 
 int report_annotation_begin(struct annotation *annotation, size_t count)

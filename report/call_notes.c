@@ -22,7 +22,7 @@ static const struct list {
      "SELECT " FIRST ", count(*) FROM (SELECT " NAME " || ' ' || in_flight AS text, row_number() "
      "OVER (ORDER BY in_flight DESC, function) AS place FROM v_call_stats WHERE run_id = %1$u AND "
      "in_flight > 0)"},
-    {"self time holds that of functions that were only counted, by so many calls: ",
+    {"self time includes functions that were only counted; calls of these: ",
      "SELECT " FIRST ", count(*) FROM (SELECT " NAME " || ' ' || untimed_calls AS text, "
      "row_number() OVER (ORDER BY untimed_calls DESC) AS place FROM v_call_stats WHERE run_id = "
      "%1$u AND untimed_calls > 0 AND timed AND EXISTS (SELECT 1 FROM call_untimed WHERE run_id = "
@@ -166,8 +166,9 @@ static int put_uncertain(struct report_calls *calls, struct sprof_error *error)
         if (report_table_cell(table, row, column)->count && found++ < NAMED)
             sprof_str_appendf(
                 &text, "%s%s",
-                found > 1 ? ", "
-                          : "self time holds that in which coroutines were suspended (uncertain): ",
+                found > 1
+                    ? ", "
+                    : "self time includes time in which coroutines were suspended (uncertain): ",
                 report_table_cell(table, row, function)->text);
     if (found > NAMED)
         sprof_str_append(&text, ", …");

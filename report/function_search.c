@@ -29,13 +29,44 @@ static size_t anonymous_length(const char *text)
     return strncmp(text, anonymous, sizeof anonymous - 1) ? 0 : sizeof anonymous - 1;
 }
 
+/* The length of what a bracket encloses, with both brackets; all of the text where it stays open.
+ */
+static size_t enclosed_length(const char *text, char open, char close)
+{
+    size_t length = 0, depth = 0;
+    do {
+        depth += text[length] == open;
+        depth -= text[length] == close;
+    } while (text[length++] && depth);
+    return text[length - 1] ? length : length - 1;
+}
+
+/* Where the name goes on behind parameters of an enclosing function, as in
+ * "f(int) const::{lambda()#1}"; NULL: the parameters are its own. */
+static const char *inside_function(const char *parameters)
+{
+    static const char *const qualifiers[] = {" const", " volatile", " &&", " &", "&&", "&"};
+    const char *at = parameters + enclosed_length(parameters, '(', ')');
+    for (size_t i = 0; i < sizeof qualifiers / sizeof *qualifiers; i++)
+        if (!strncmp(at, qualifiers[i], strlen(qualifiers[i])))
+            at += strlen(qualifiers[i]);
+    return strncmp(at, "::", 2) ? NULL : at;
+}
+
 int report_function_bare_name(struct sprof_str *out, const char *name)
 {
     size_t angles = 0;
     const size_t start = out->length;
     int result = sprof_str_append(out, "");
     while (*name && !result) {
-        const size_t fixed = operator_length(name) + anonymous_length(name);
+        const size_t fixed = *name == '{' ? enclosed_length(name, '{', '}')
+                                          : operator_length(name) + anonymous_length(name);
+        const char *inside = *name == '(' && !angles && !fixed ? inside_function(name) : NULL;
+        if (inside && out->length > start) {
+            result = sprof_str_append(out, "()");
+            name = inside;
+            continue;
+        }
         if (fixed && !angles) {
             result = sprof_str_append_bytes(out, name, fixed);
             name += fixed;

@@ -268,11 +268,11 @@ static int note_cost(struct report_dataset *dataset, struct quality_parts *notes
         !is_share(quality->own_cpu_ns, quality->target_cpu_ns, MUCH_COST_PERCENT) ||
         report_counts_calls(dataset))
         return 0;
-    return report_quality_part(
-        dataset, notes,
-        "sprof's own cost was %s of the target's CPU time: `sprof record --max-overhead 2%%` holds "
-        "it, -F %.0f lowers it",
-        report_quality_own_cost(share, quality), quality->requested_hz / 10);
+    return report_quality_part(dataset, notes,
+                               "sprof's own cost was %s of the target's CPU time: `sprof record "
+                               "--max-overhead 2%%` limits "
+                               "it, -F %.0f lowers it",
+                               report_quality_own_cost(share, quality), quality->requested_hz / 10);
 }
 
 static int note_kernel(struct report_dataset *dataset, struct quality_parts *notes)

@@ -292,7 +292,7 @@ int store_check_version(struct store *store, int64_t *version, struct sprof_erro
     if (*version > STORE_SCHEMA_VERSION)
         return sprof_error_set(error, SPROF_EUNSUPPORTED, 0,
                                "%s was written by a newer sprof: its schema is version %lld, this "
-                               "sprof knows up to %d; read it with the sprof that wrote it, or a "
+                               "sprof reads up to %d; read it with the sprof that wrote it, or a "
                                "newer one",
                                store->path, (long long)*version, STORE_SCHEMA_VERSION);
     if (*version < 1)

@@ -302,7 +302,7 @@ static enum top_action search(struct top *top, bool backwards)
     const size_t count = top->screen.count;
     const char *text = top->search.text;
     if (!text || !*text) {
-        top_say(top, "nothing was searched for yet: `/` asks for it");
+        top_say(top, "nothing was searched for yet: `/` begins a search");
         return TOP_NOTHING;
     }
     for (size_t i = 1; i <= count; i++) {
@@ -373,7 +373,7 @@ static const struct {
     {'l', NULL, NULL, right},
     {TOP_KEY_PAGE_UP, "PgUp", "a screen up; PgDn", page_up},
     {TOP_KEY_PAGE_DOWN, NULL, NULL, page_down},
-    {TOP_KEY_HOME, "Home", "the first row, whichever it is; End", home},
+    {TOP_KEY_HOME, "Home", "stay at the first row; End the last", home},
     {TOP_KEY_END, NULL, NULL, end},
     {'/', "/", "search the rows for a part of a name", ask_search},
     {'n', "n", "the next one found; N the one before", search_next},

@@ -257,8 +257,8 @@ static int status(void *context, char *argument, struct sprof_str *answer,
     if (session->mode == TRACE_COVERAGE) {
         size_t covered, removed;
         trace_coverage_count(session, &covered, &removed);
-        sprof_str_appendf(answer, ", %zu function%s called, %zu probe%s left", covered,
-                          sprof_plural(covered), removed, removed == 1 ? " has" : "s have");
+        sprof_str_appendf(answer, ", %zu function%s called, %zu probe%s removed", covered,
+                          sprof_plural(covered), removed, sprof_plural(removed));
     }
     if (sums.probes_resting)
         sprof_str_appendf(answer, ", %zu probe%s", sums.probes_resting,

@@ -61,7 +61,7 @@ int trace_coverage_return(struct trace_session *session, struct sprof_error *err
             result =
                 sprof_error_set(error, SPROF_ESTATE, 0,
                                 "processes are forked faster than the probes of %zu function%s "
-                                "can be put back, which had left with their first call\ntry "
+                                "can be put back, which were removed at their first call\ntry "
                                 "again",
                                 left, sprof_plural(left));
     }

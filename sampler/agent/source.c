@@ -65,7 +65,7 @@ static int check_request(const struct sampler_options *options, struct sprof_err
                                "that runs already\n" CURE);
     if (options->event && strcmp(options->event, "cpu-clock") != 0)
         return sprof_error_set(error, SPROF_EUSAGE, 0,
-                               "the SIGPROF agent knows CPU time only, not `%s`: leave -e out",
+                               "the SIGPROF agent measures CPU time only, not `%s`: leave -e out",
                                options->event);
     if (options->frequency_hz > (uint64_t)most)
         return sprof_error_set(error, SPROF_EUSAGE, 0,

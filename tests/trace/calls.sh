@@ -897,7 +897,7 @@ END
         [ "$uncertain" -gt 0 ] && has step uncertain "$uncertain" && has handler uncertain 0 || fail "$uncertain calls of step are uncertain"
         for by in function process; do
             expect 0 "$SPROF" stats program.db --by $by -n 1000
-            grep -q '^self time holds that in which coroutines were suspended (uncertain): .*step' out || fail "coroutines are not named by $by"
+            grep -q '^self time includes time in which coroutines were suspended (uncertain): .*step' out || fail "coroutines are not named by $by"
         done
         expect 0 "$SPROF" stats program.db --sort calls -n 1
         ! grep -q 'coroutines' out || fail "coroutines are named that are not shown"

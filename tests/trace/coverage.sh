@@ -211,16 +211,16 @@ control)
     expect 0 "$SPROF" ctl -i t.db stats # there are no figures
     grep -q 'functions were called' out || fail "no coverage instead of figures"
     wait_until 60 eval 'executed t.db | grep -qx "hot 1"'
-    wait_until 60 eval '"$SPROF" ctl -i t.db status 2>&1 | grep -q "mode coverage.*1 probe has left"'
+    wait_until 60 eval '"$SPROF" ctl -i t.db status 2>&1 | grep -q "mode coverage.*1 probe removed"'
     expect 2 "$SPROF" ctl -i t.db mode nothing && said 'stats'
     # A probe that has left comes back for what is called after a clear, which takes it out again; and for figures.
     expect 0 "$SPROF" ctl -i t.db clear
     wait_until 60 eval 'executed t.db | grep -qx "hot 1"'
-    wait_until 60 eval '"$SPROF" ctl -i t.db status 2>&1 | grep -q "mode coverage.*1 probe has left"'
+    wait_until 60 eval '"$SPROF" ctl -i t.db status 2>&1 | grep -q "mode coverage.*1 probe removed"'
     expect 0 "$SPROF" ctl -i t.db mode stats
     wait_until 60 eval '"$SPROF" stats -i t.db --format csv 2>err | grep -q hot'
     expect 0 "$SPROF" ctl -i t.db mode coverage
-    wait_until 60 eval '"$SPROF" ctl -i t.db status 2>&1 | grep -q "mode coverage.*1 probe has left"'
+    wait_until 60 eval '"$SPROF" ctl -i t.db status 2>&1 | grep -q "mode coverage.*1 probe removed"'
     touch end
     wait "$tracer"
     [ $? = 7 ] || fail "the command's exit status"

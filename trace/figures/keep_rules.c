@@ -275,16 +275,16 @@ int trace_keep_begin(struct trace_session *session, size_t first, struct sprof_e
 static int refuse_rules(const struct trace_session *session, struct sprof_error *error)
 {
     const struct trace_options *options = &session->options;
-    const char *reason = !session->backend->has_agent ? "by uprobes, which know no callers of calls"
-                         : options->all_points ? "with --all-points, whose places are no calls"
-                         : session->points     ? "with call points, which are no calls"
-                         : options->max_overhead > 0
-                             ? "with --max-overhead, which takes the time from some calls"
-                         : session->mode != TRACE_STATS
-                             ? "in another mode than stats: `sprof ctl mode stats` comes first"
-                         : session->log.has_rings && !trace_keeps(session)
-                             ? "that has logged calls, of which some may be open"
-                             : NULL;
+    const char *reason =
+        !session->backend->has_agent ? "by uprobes, which count calls without their callers"
+        : options->all_points        ? "with --all-points, whose places are no calls"
+        : session->points            ? "with call points, which are no calls"
+        : options->max_overhead > 0  ? "with --max-overhead, which leaves some calls without times"
+        : session->mode != TRACE_STATS
+            ? "in another mode than stats: `sprof ctl mode stats` comes first"
+        : session->log.has_rings && !trace_keeps(session)
+            ? "that has logged calls, of which some may be open"
+            : NULL;
     return reason
                ? sprof_error_set(error, SPROF_EUSAGE, 0, "no calls are kept in a trace %s", reason)
                : 0;

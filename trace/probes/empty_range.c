@@ -83,7 +83,7 @@ static const char *why_none(const struct trace_session *session)
                "trace begins: choose more with --function or --module, and switch them off until "
                "they are wanted";
     if (options->rest_ns == TRACE_NEVER)
-        return "with --rest off probes are placed when the trace begins: leave that away, or "
+        return "with --rest off probes are placed when the trace begins: leave it out, or "
                "choose more with --function or --module";
     if (!any->has_all_spares)
         return "the program has too many functions for all to be prepared: choose them with "

@@ -504,7 +504,7 @@ int trace_place_again(struct trace_session *session, pid_t pid, struct sprof_err
     int result = place_jumps(&placing, 0, session->probes.count, error);
     if (!result && placing.sites.count)
         result = sprof_error_set(error, SPROF_ESTATE, 0,
-                                 "the probes of %zu function%s, which had left with their first "
+                                 "the probes of %zu function%s, which were removed at their first "
                                  "call, could not be put back, because threads stand where they "
                                  "would be\ntry again",
                                  placing.sites.count, sprof_plural(placing.sites.count));

@@ -16,6 +16,13 @@ static void test_bare_names(void)
          "<alloc::vec::Vec as core::ops::Drop>::drop"},
         {"core::ptr::drop_in_place", "core::ptr::drop_in_place"},
         {"libz.so+0x1234", "libz.so+0x1234"},
+        {"shop::price(Order const&)::{lambda(double)#1}::operator()(double) const",
+         "shop::price()::{lambda(double)#1}::operator()"},
+        {"bool a::b<int>(int) const &::{lambda()#2}::operator()() const",
+         "a::b()::{lambda()#2}::operator()"},
+        {"f(void (*)(int))", "f"},
+        {"f(int", "f"},
+        {"a::{lambda(int", "a::{lambda(int"},
         {"(", "("},
         {"a<", "a"},
         {"", ""},
@@ -72,6 +79,24 @@ static void test_ways_to_name_a_function(void)
     CU_ASSERT_EQUAL(find(&dataset, "_ZN1vIiE4pushEi", &error), PUSH_INT);
     CU_ASSERT_EQUAL(find(&dataset, "app!main", &error), MAIN);
     CU_ASSERT_EQUAL(find(&dataset, "lib.so!main", &error), OTHER_MAIN);
+    report_dataset_release(&dataset);
+}
+
+/* The name of a function is not that of lambdas in it. */
+static void test_lambdas(void)
+{
+    struct report_dataset dataset = {0};
+    struct sprof_error error;
+    const uint32_t app = add_module(&dataset, "app", MODEL_KIND_APP);
+    const uint32_t price = add_function(&dataset, app, "shop::price(Order const&)");
+    const uint32_t lambda = add_function(
+        &dataset, app, "shop::price(Order const&)::{lambda(double)#1}::operator()(double) const");
+    add_path(&dataset, add_path(&dataset, 0, price, 1), lambda, 1);
+    finish_dataset(&dataset);
+    CU_ASSERT_EQUAL(find(&dataset, "shop::price", &error), price);
+    CU_ASSERT_EQUAL(find(&dataset, "price", &error), price);
+    CU_ASSERT_EQUAL(find(&dataset, "app!shop::price", &error), price);
+    CU_ASSERT_EQUAL(find(&dataset, "shop::price()::λ(double)", &error), lambda);
     report_dataset_release(&dataset);
 }
 
@@ -206,6 +231,7 @@ void sprof_suite_report_function_search(void)
     CU_pSuite suite = CU_add_suite("report/function_search", NULL, NULL);
     CU_add_test(suite, "bare names", test_bare_names);
     CU_add_test(suite, "ways to name a function", test_ways_to_name_a_function);
+    CU_add_test(suite, "lambdas", test_lambdas);
     CU_add_test(suite, "copies and parts", test_copies_and_parts);
     CU_add_test(suite, "several are listed", test_several_are_listed);
     CU_add_test(suite, "twins become one", test_twins_become_one);

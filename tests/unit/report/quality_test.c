@@ -118,7 +118,7 @@ static void test_own_cost(void)
     dataset.quality.own_cpu_ns = second;
     dataset.quality.requested_hz = 997;
     CU_ASSERT_TRUE(noted(dataset, "own cost was 33.3 % of the target's CPU time: `sprof record "
-                                  "--max-overhead 2%` holds it, -F 100 lowers it"));
+                                  "--max-overhead 2%` limits it, -F 100 lowers it"));
     dataset = plain();
     dataset.quality.target_cpu_ns = second;
     dataset.quality.own_cpu_ns = second;
