@@ -20,6 +20,8 @@ struct image_request {
                                     another build id is refused, or, where that is not known, one
                                     with another device or inode */
     pid_t pid;                   /* a process that has it mapped; 0: none alive */
+    pid_t ancestor;              /* one that lives, of which it has the root directory, unless it
+                                    changed that itself; 0: none */
     uint64_t map_start, map_end; /* the mapping's addresses, for /proc/PID/map_files */
     const char *root; /* a directory that stands for /, in which it and its debug file are
                          looked for first; NULL: none */
@@ -28,8 +30,8 @@ struct image_request {
 /* One opened image. Used by one thread at a time. */
 struct image;
 
-/* Opens below `root`, by map_files, /proc/PID/root + path, /proc/PID/exe, path: in that order, the
- * first that matches. Returns SPROF_ENOTFOUND (gone, or replaced: the message says which),
+/* Opens below `root`, by map_files, /proc/PID/root + path, /proc/PID/exe, an identified file below
+ * the ancestor's root, path: in that order, the first that matches. Returns SPROF_ENOTFOUND (gone, or replaced: the message says which),
  * SPROF_EFORMAT (not an ELF file, or damaged), SPROF_EUNSUPPORTED (of another machine, class or
  * byte order than sprof itself; the message distinguishes 32-bit), SPROF_EPERMISSION, SPROF_EIO,
  * SPROF_ENOMEM. The caller frees. */

@@ -227,6 +227,31 @@ static bool try_process(struct search *search)
     return false;
 }
 
+/* A process that has ended leaves its root directory to its ancestor. That may be another one, so
+ * only an identity counts. */
+static bool try_ancestor(struct search *search)
+{
+    char root[64];
+    struct sprof_str file = {0};
+    struct search other = *search;
+    if (!is_identified(search->request))
+        return false;
+    sprof_proc_shared_path(root, sizeof root,
+                           sprof_proc_sharing_task((pid_t)search->request->ancestor), "root");
+    sprof_str_appendf(&file, "%s%s", root, search->path);
+    const bool found = !file.failed && file.text && try_file(&other, file.text, root);
+    sprof_str_release(&file);
+    search->found = found ? other.found : NULL;
+    return found;
+}
+
+static bool try_living(struct search *search)
+{
+    const struct image_request *request = search->request;
+    return search->path[0] == '/' && ((request->pid > 0 && try_process(search)) ||
+                                      (request->ancestor > 0 && try_ancestor(search)));
+}
+
 /* The name of a file may really end like that of one that was deleted. */
 static void try_whole_path(struct search *search)
 {
@@ -256,7 +281,7 @@ int image_open(struct image **image, const struct image_request *request, struct
             try_file(&search, file.text, request->root);
         sprof_str_release(&file);
     }
-    if (!search.found && !(request->pid > 0 && path[0] == '/' && try_process(&search)))
+    if (!search.found && !try_living(&search))
         try_file(&search, path, "");
     if (!search.found)
         try_whole_path(&search);

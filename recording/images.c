@@ -11,6 +11,9 @@
 /* Descriptors kept open so that a file deleted during the recording can still be symbolized. */
 enum { MAX_OPEN_IMAGES = 512 };
 
+/* Further processes by which a file is looked for that one could not open. */
+enum { ATTEMPTS = 32 };
+
 /* == The builder's side == */
 
 static void remember_identity(struct recording_image *item)
@@ -47,7 +50,9 @@ static int open_item(struct recording_image *item, struct cache *cache)
     }
     if (result)
         snprintf(item->problem, sizeof item->problem, "%.255s", error.message);
-    else if (!item->identified)
+    else
+        item->problem[0] = '\0';
+    if (!result && !item->identified)
         remember_identity(item);
     return result;
 }
@@ -280,29 +285,45 @@ static void ask(struct recording_images *images, struct recording_image *item)
     pthread_mutex_unlock(&images->mutex);
 }
 
+static enum recording_image_state state_of(const struct recording_image *image)
+{
+    return (enum recording_image_state)atomic_load_explicit(&image->state, memory_order_acquire);
+}
+
+/* Whether the file was not found by a process that ended too early, perhaps, and is worth another
+ * attempt. */
+static bool was_missed(const struct recording_image *item, int pid)
+{
+    return state_of(item) == RECORDING_IMAGE_BARE && item->adopted && !item->identified &&
+           item->request.pid != pid && item->attempts < ATTEMPTS;
+}
+
 struct recording_image *recording_images_get(struct recording_images *images,
                                              struct model_module *module,
-                                             const struct model_mapping *mapping, int pid)
+                                             const struct model_mapping *mapping, int pid,
+                                             int ancestor)
 {
-    if (module->owner)
-        return module->owner;
-    struct recording_image *item = sprof_arena_alloc(&images->arena, sizeof *item);
-    if (!item || sprof_vec_push(&images->items, item))
-        return NULL;
+    struct recording_image *item = module->owner;
+    if (item && !was_missed(item, pid))
+        return item;
+    if (item) {
+        item->attempts++;
+        atomic_store_explicit(&item->state, RECORDING_IMAGE_IDLE, memory_order_relaxed);
+    } else {
+        item = sprof_arena_alloc(&images->arena, sizeof *item);
+        if (!item || sprof_vec_push(&images->items, item))
+            return NULL;
+    }
     item->module = module;
     item->request = (struct image_request){
         .file = module->identity,
         .pid = pid,
+        .ancestor = ancestor,
         .map_start = mapping->start,
         .map_end = mapping->end,
     };
     module->owner = item;
     return item;
-}
-
-static enum recording_image_state state_of(const struct recording_image *image)
-{
-    return (enum recording_image_state)atomic_load_explicit(&image->state, memory_order_acquire);
 }
 
 /* The image whose table serves this one, which is unknown while the builder has the image. */

@@ -49,6 +49,7 @@ struct recording_image {
     uint64_t kept;                /* the round in which a waiting sample needed the table */
     bool adopted;                 /* collected since it was built */
     bool counted_open;
+    unsigned attempts; /* to open it, after the first one */
 };
 
 struct recording_queue {
@@ -100,11 +101,13 @@ bool recording_images_stop(struct recording_images *images, unsigned timeout_ms)
 /* Lets recording_images_wait return. Async-signal-safe. */
 void recording_images_wake(struct recording_images *images);
 
-/* The image of a module mapped at a place in a process, requested at the first call. Returns NULL
- * only when out of memory. */
+/* The image of a module mapped at a place in a process, requested at the first call. A file that
+ * could not be opened is looked for again through the next processes. `ancestor`: as of an
+ * image_request. Returns NULL only when out of memory. */
 struct recording_image *recording_images_get(struct recording_images *images,
                                              struct model_module *module,
-                                             const struct model_mapping *mapping, int pid);
+                                             const struct model_mapping *mapping, int pid,
+                                             int ancestor);
 
 /* Makes sure the image's table is there or being built; marks it used. Returns its state. */
 enum recording_image_state recording_images_use(struct recording_images *images,

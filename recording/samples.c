@@ -278,7 +278,8 @@ uint32_t recording_module_at(struct recording *recording, pid_t pid, uint64_t ad
     /* Which file it is of is found out while it is there. */
     struct recording_image *image = recording_images_get(
         recording->walk.spaces.images,
-        model_process_table_module_by_id(&recording->process_table, mapping->module), mapping, pid);
+        model_process_table_module_by_id(&recording->process_table, mapping->module), mapping, pid,
+        0);
     if (image)
         recording_images_identify(recording->walk.spaces.images, image);
     *offset = address - mapping->start + mapping->file_offset;

@@ -18,8 +18,21 @@ static bool has_file(const struct model_module *module)
     return module->kind != MODEL_KIND_JIT || strncmp(module->identity.path, "/memfd:", 7) == 0;
 }
 
+/* The nearest that lives of those that started a process; 0: none does. */
+static int ancestor_of(const struct recording_spaces *spaces, const struct model_process *process)
+{
+    const struct model_process_table *table = spaces->process_table;
+    do {
+        if (process->parent <= table->first_process)
+            return 0;
+        process = table->processes.items[process->parent - 1 - table->first_process];
+    } while (process->end_ns);
+    return process->pid;
+}
+
 static struct recording_region make_region(struct recording_spaces *spaces,
-                                           const struct model_mapping *mapping, int pid)
+                                           const struct model_mapping *mapping,
+                                           const struct model_process *process, int ancestor)
 {
     struct recording_region made = {
         .region = {.start = mapping->start, .end = mapping->end, .kind = UNWIND_REGION_JIT},
@@ -29,7 +42,7 @@ static struct recording_region make_region(struct recording_spaces *spaces,
         model_process_table_module_by_id(spaces->process_table, mapping->module);
     if (!has_file(module))
         return made;
-    made.image = recording_images_get(spaces->images, module, mapping, pid);
+    made.image = recording_images_get(spaces->images, module, mapping, process->pid, ancestor);
     made.region.kind = UNWIND_REGION_BARE;
     made.region.owner = made.image;
     made.region.holds_copies = !strcmp(module->identity.path, "[uprobes]");
@@ -89,7 +102,8 @@ static const struct unwind_region *find_past(void *context, uint64_t address)
         space->spaces->process_table, space->process, address, space->at_ns);
     if (!mapping)
         return NULL;
-    space->scratch = make_region(space->spaces, mapping, space->process->pid);
+    space->scratch = make_region(space->spaces, mapping, space->process,
+                                 ancestor_of(space->spaces, space->process));
     if (space->scratch.image)
         recording_images_keep(space->spaces->images, space->scratch.image);
     return use_region(space->spaces, &space->scratch);
@@ -99,13 +113,14 @@ static int refresh(struct recording_space *space, const struct model_process *pr
 {
     struct recording_spaces *spaces = space->spaces;
     const struct model_mappings *mappings = &spaces->process_table->mappings;
+    const int ancestor = ancestor_of(spaces, process);
     space->regions.count = 0;
     if (sprof_vec_reserve(&space->regions, process->space.mapped.count))
         return SPROF_ENOMEM;
     for (size_t i = 0; i < process->space.mapped.count; i++) {
         const size_t index = process->space.mapped.items[i] - 1 - mappings->first;
         space->regions.items[space->regions.count++] =
-            make_region(spaces, mappings->rows.items[index], process->pid);
+            make_region(spaces, mappings->rows.items[index], process, ancestor);
     }
     space->generation = process->space.generation;
     space->last = 0;

@@ -4,6 +4,7 @@
 #include <fcntl.h>
 #include <limits.h>
 #include <pthread.h>
+#include <sched.h>
 #include <signal.h>
 #include <stdatomic.h>
 #include <stdio.h>
@@ -152,6 +153,55 @@ static void test_deleted_while_it_runs(void)
     running_close(&running);
 }
 
+/* A process with another root directory; 0: it may not have one. */
+static pid_t start_below(const char *root)
+{
+    int ready[2];
+    char byte;
+    CU_ASSERT_EQUAL_FATAL(pipe(ready), 0);
+    const pid_t pid = fork();
+    CU_ASSERT_TRUE_FATAL(pid >= 0);
+    if (!pid) {
+        if (geteuid() && unshare(CLONE_NEWUSER))
+            _exit(1);
+        if (chroot(root) || write(ready[1], "", 1) != 1)
+            _exit(1);
+        pause();
+        _exit(0);
+    }
+    close(ready[1]);
+    const bool is_there = read(ready[0], &byte, 1) == 1;
+    close(ready[0]);
+    if (is_there)
+        return pid;
+    waitpid(pid, NULL, 0);
+    return 0;
+}
+
+static void test_ended_in_the_root_of_an_ancestor(void)
+{
+    struct running running;
+    char root[64];
+    running_open(&running);
+    const pid_t ancestor = start_below(running.fixture.directory);
+    running.request.file.path = "/a";
+    running.request.ancestor = ancestor;
+    struct image *image = NULL;
+    CU_ASSERT_EQUAL(image_open(&image, &running.request, NULL), SPROF_ENOTFOUND);
+    use_build_id(&running);
+    if (ancestor) {
+        image = must_open(&running.request);
+        CU_ASSERT_TRUE(is_original(&running, image));
+        snprintf(root, sizeof root, "/proc/%d/root", ancestor);
+        CU_ASSERT_STRING_EQUAL(image_root(image), root);
+        image_free(image);
+        kill(ancestor, SIGKILL);
+        waitpid(ancestor, NULL, 0);
+    }
+    CU_ASSERT_EQUAL(image_open(&image, &running.request, NULL), SPROF_ENOTFOUND);
+    running_close(&running);
+}
+
 /* The first mapping of a library, found through /proc/PID/map_files where that may be read. */
 static void test_deleted_library_through_map_files(void)
 {
@@ -254,6 +304,7 @@ void sprof_suite_image_open(void)
     CU_add_test(suite, "replaced while it runs", test_replaced_while_it_runs);
     CU_add_test(suite, "replaced after it ended", test_replaced_after_it_ended);
     CU_add_test(suite, "deleted while it runs", test_deleted_while_it_runs);
+    CU_add_test(suite, "ended, in the root of an ancestor", test_ended_in_the_root_of_an_ancestor);
     CU_add_test(suite, "a deleted library", test_deleted_library_through_map_files);
     CU_add_test(suite, "a pipe does not hang", test_a_pipe_does_not_hang);
     CU_add_test(suite, "only regular files are opened", test_only_regular_files_are_opened);

@@ -31,25 +31,32 @@ static void scene_close(struct scene *scene)
     fixture_close(&scene->fixture);
 }
 
-static struct recording_image *map_file(struct scene *scene, const char *path)
+enum { NO_PROCESS = 1 << 29 };
+
+static struct recording_image *map_into(struct scene *scene, const char *path, int pid)
 {
-    enum { NO_PROCESS = 1 << 29 };
     const uint64_t address = (scene->process_table.mappings.rows.count + 1) << 32;
     const struct sprof_file_id identity = {.path = path};
-    CU_ASSERT_EQUAL_FATAL(model_process_table_map(&scene->process_table, NO_PROCESS, address,
-                                                  0x1000000, 0, &identity, 1),
-                          0);
+    CU_ASSERT_EQUAL_FATAL(
+        model_process_table_map(&scene->process_table, pid, address, 0x1000000, 0, &identity, 1),
+        0);
     const struct model_process *process =
-        model_process_table_process(&scene->process_table, NO_PROCESS, 1);
+        model_process_table_process(&scene->process_table, pid, 1);
     const struct model_mapping *mapping =
         model_process_table_find(&scene->process_table, process, address, 0);
     struct model_module *module =
         model_process_table_module_by_id(&scene->process_table, mapping->module);
     struct recording_image *image =
-        recording_images_get(&scene->images, module, mapping, process->pid);
+        recording_images_get(&scene->images, module, mapping, process->pid, 0);
     CU_ASSERT_PTR_NOT_NULL_FATAL(image);
-    CU_ASSERT_PTR_EQUAL(recording_images_get(&scene->images, module, mapping, process->pid), image);
+    CU_ASSERT_PTR_EQUAL(recording_images_get(&scene->images, module, mapping, process->pid, 0),
+                        image);
     return image;
+}
+
+static struct recording_image *map_file(struct scene *scene, const char *path)
+{
+    return map_into(scene, path, NO_PROCESS);
 }
 
 static enum recording_image_state settle(struct scene *scene, struct recording_image *image)
@@ -304,6 +311,27 @@ static void test_identified_without_a_table(void)
     scene_close(&scene);
 }
 
+/* A process that ended too early leaves the file to the next one that has it mapped. */
+static void test_missed_and_found_later(void)
+{
+    struct scene scene;
+    char path[512];
+    scene_open(&scene, NO_LIMIT);
+    fixture_text(&scene.fixture, "a.c", "int main(void) { return 0; }\n");
+    strcpy(path, fixture_path(&scene.fixture, "a"));
+    struct recording_image *image = map_into(&scene, path, NO_PROCESS);
+    CU_ASSERT_EQUAL(settle(&scene, image), RECORDING_IMAGE_BARE);
+    CU_ASSERT_STRING_NOT_EQUAL(image->problem, "");
+    fixture_run(&scene.fixture, "cc a.c -o a");
+    CU_ASSERT_EQUAL(settle(&scene, image), RECORDING_IMAGE_BARE);
+    CU_ASSERT_PTR_EQUAL(map_into(&scene, path, NO_PROCESS), image);
+    CU_ASSERT_EQUAL(settle(&scene, image), RECORDING_IMAGE_BARE);
+    CU_ASSERT_PTR_EQUAL(map_into(&scene, path, NO_PROCESS + 1), image);
+    CU_ASSERT_EQUAL(settle(&scene, image), RECORDING_IMAGE_READY);
+    CU_ASSERT_STRING_EQUAL(image->problem, "");
+    scene_close(&scene);
+}
+
 static void test_released_while_building(void)
 {
     struct scene scene;
@@ -333,5 +361,6 @@ void sprof_suite_recording_images(void)
     CU_add_test(suite, "the second recording builds nothing",
                 test_the_second_recording_builds_nothing);
     CU_add_test(suite, "identified without a table", test_identified_without_a_table);
+    CU_add_test(suite, "missed and found later", test_missed_and_found_later);
     CU_add_test(suite, "released while building", test_released_while_building);
 }
