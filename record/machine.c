@@ -92,7 +92,8 @@ int record_begin_own(struct record_session *session, struct sampler_options *opt
     if (!is_all(&options->choice))
         return why.code;
     options->all_cpus = false;
-    options->source = "perf"; /* a timer in the command alone would be far from what was asked for */
+    options->source =
+        "perf"; /* a timer in the command alone would be far from what was asked for */
     const int result = begin_with_own(session, options, error);
     if (result)
         return result;
@@ -104,7 +105,8 @@ int record_begin_own(struct record_session *session, struct sampler_options *opt
                           "only the command is recorded, with all that it starts: %s", why.message);
     else
         sprof_log_message(session->options.log, SPROF_LOG_WARNING,
-                          "only your own %zu processes are recorded, with all that they start: %s",
-                          options->pid_count, why.message);
+                          "only your own %zu process%s recorded, with all that they start: %s",
+                          options->pid_count, options->pid_count == 1 ? " is" : "es are",
+                          why.message);
     return 0;
 }

@@ -111,10 +111,22 @@ static void warn_of_waiting(const struct record_session *session)
                           100.0 * (double)session->waited_ns / (double)duration_ns);
 }
 
+static void warn_of_outside(const struct record_session *session)
+{
+    const struct sampler_counters counters = sampler_counters(session->sampler);
+    if (counters.outside_samples)
+        sprof_log_message(session->options.log, SPROF_LOG_WARNING,
+                          "%.0f %% of the samples are of processes outside this container (its pid "
+                          "namespace), which are one process here, without names: run sprof on "
+                          "the host",
+                          100.0 * (double)counters.outside_samples / (double)counters.samples);
+}
+
 void record_warn(const struct record_session *session, const struct record_result *result)
 {
     warn_of_agents(session);
     warn_of_waiting(session);
+    warn_of_outside(session);
     if (session->options.command && !session->options.all_cpus && result->has_wait_status)
         warn_of_daemons(session);
 }

@@ -17,6 +17,33 @@ static int show(struct sampler *sampler, pid_t pid, uint64_t time_ns)
     return is_new(sampler, pid) ? target_snapshot_process(&sampler->initial, pid, time_ns) : 0;
 }
 
+/* They have neither files nor memory that can be read here: what remains is that they ran. */
+static int show_outside(struct sampler *sampler, struct model_record *record)
+{
+    record->pid = record->tid = 0;
+    record->sample.register_count = 0;
+    record->sample.stack_size = record->sample.tail_size = record->sample.call_count = 0;
+    if (!record->sample.in_kernel)
+        record->sample.ip = 0;
+    if (sampler->counts.outside_samples++)
+        return 0;
+    const struct model_record name = {.type = MODEL_RECORD_COMM,
+                                      .time_ns = record->time_ns,
+                                      .cpu = -1,
+                                      .comm.name = "[outside the container]"};
+    return target_snapshot_push(&sampler->initial, &name);
+}
+
+int sampler_merge_outside(struct sampler *sampler, struct model_record *taken)
+{
+    if (!sampler->is_enclosed || taken->pid > 0)
+        return 0;
+    if (taken->type == MODEL_RECORD_SAMPLE)
+        return show_outside(sampler, taken);
+    return taken->type == MODEL_RECORD_FORK || taken->type == MODEL_RECORD_EXIT ||
+           taken->type == MODEL_RECORD_COMM || taken->type == MODEL_RECORD_MMAP;
+}
+
 int sampler_introduce(struct sampler *sampler, const struct model_record *taken,
                       const struct model_record **record)
 {

@@ -226,6 +226,7 @@ static int open_parts(struct sampler *sampler, const struct source_kind *const *
         return result;
     sampler->was_paused = options->paused;
     sampler->introduces = options->all_cpus;
+    sampler->is_enclosed = options->all_cpus && !sprof_proc_in_first_pid_namespace();
     sampler->capture = options->capture;
     sampler->facts.command_pid = target_command(sampler->target);
     return take_snapshot(sampler, before_ns) ? sprof_error_memory(error) : 0;
@@ -475,7 +476,9 @@ int sampler_next(struct sampler *sampler, const struct model_record **record)
         return 0;
     for (struct source *source; (source = next_source(sampler));) {
         struct model_record *taken;
-        const int result = source->kind->take(source, &taken);
+        int result = source->kind->take(source, &taken);
+        if (!result)
+            result = sampler_merge_outside(sampler, taken);
         if (result < 0)
             return result;
         if (result)
@@ -518,6 +521,7 @@ int sampler_counters_each(const struct sampler *sampler,
     } named[] = {
         {"sampler.records", counts.records},
         {"sampler.foreign_samples", counts.foreign_samples},
+        {"sampler.outside_samples", counts.outside_samples},
         {"sampler.copied_records", counts.copied_records},
         {"sampler.late_records", counts.late_records},
         {"sampler.lost_others", counts.lost_others},

@@ -259,6 +259,7 @@ void sampler_stack_end(struct sampler *sampler, pid_t tid, uint64_t stack_pointe
 /* Numbers about the sampler itself. */
 struct sampler_counters {
     uint64_t records, samples, foreign_samples, late_records;
+    uint64_t outside_samples; /* of processes outside the pid namespace, which have no names */
     uint64_t lost;            /* samples … */
     uint64_t lost_others;     /* … and, where that is known apart, mappings, forks and names */
     uint64_t copied_records;  /* that wrapped in their ring, or were not aligned */

@@ -12,6 +12,7 @@ struct sampler {
     SPROF_VEC(struct source *) sources;
     struct target_snapshot initial; /* handed out before anything else */
     bool introduces;             /* processes that nothing was said of yet: see introductions.c */
+    bool is_enclosed;            /* in a pid namespace of its own, and samples what is outside */
     struct sprof_map introduced; /* process → 1 */
     const struct model_record *held; /* what follows `initial`; NULL: nothing is held back */
     bool started, stopped;
@@ -27,6 +28,11 @@ struct sampler {
 /* As sampler_open, with these kinds of sources (ended by NULL) instead of the program's. */
 int sampler_open_kinds(struct sampler **sampler, const struct source_kind *const *kinds,
                        const struct sampler_options *options, struct sprof_error *error);
+
+/* In a pid namespace of its own all processes outside have one number, 0 or (at their end) -1, and
+ * so are one process without code. Returns 0, 1 where the record says nothing of that one, or
+ * SPROF_ENOMEM. */
+int sampler_merge_outside(struct sampler *sampler, struct model_record *taken);
 
 /* Hands out what /proc shows of the processes that a record speaks of, where nothing was said of
  * them yet, and holds the record back until then. Returns 0 and the first of all these, or

@@ -8,8 +8,7 @@
  * understood are passed over. Returns 0 or SPROF_ENOMEM. */
 int target_snapshot_maps(struct target_snapshot *snapshot, pid_t pid, uint64_t time_ns, char *maps);
 
-/* Appends one record, marked before_start. Its name, if any, is copied by target_snapshot_name. */
-int target_snapshot_push(struct target_snapshot *snapshot, const struct model_record *record);
+/* Copies a name for target_snapshot_push. */
 const char *target_snapshot_name(struct target_snapshot *snapshot, const char *name);
 
 #endif

@@ -182,6 +182,10 @@ int target_snapshot_process(struct target_snapshot *snapshot, pid_t pid, uint64_
  * Returns 0 or SPROF_ENOMEM. */
 int target_snapshot_kernel(struct target_snapshot *snapshot, uint64_t time_ns);
 
+/* Appends one record, marked before_start; what it points to has to live as long. Returns 0 or
+ * SPROF_ENOMEM. */
+int target_snapshot_push(struct target_snapshot *snapshot, const struct model_record *record);
+
 /* The next record in the order of appending, or NULL. */
 const struct model_record *target_snapshot_next(struct target_snapshot *snapshot);
 

@@ -238,7 +238,7 @@ whole_machine_ordinary_user() {
     start "${as_ordinary_user[@]}" sleep 60
     wait_until 60 is_called "$child" sleep
     expect 0 "${as_ordinary_user[@]}" "$user_sprof" record -a --duration 100ms -o t.db
-    said 'only your own [0-9]+ processes are recorded'
+    said 'only your own [0-9]+ process(es are| is) recorded'
     said 'sudo sprof record -a'
     expect 1 "${as_ordinary_user[@]}" "$user_sprof" record --cpu 0 -o u.db -- true
     said_only 'lets root alone sample the whole machine'

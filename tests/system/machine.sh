@@ -182,6 +182,53 @@ run_all() {
     done
 }
 
+# Programs of some milliseconds in a root directory of their own: most have ended before their files are opened.
+another_root() {
+    cat >starts.c <<'END'
+#include <spawn.h>
+#include <stdio.h>
+#include <sys/wait.h>
+#include <unistd.h>
+int main(int count, char **arguments)
+{
+    char name[32], *child[] = {name, "3", NULL}, *none[] = {NULL};
+    pid_t pid;
+    for (int i = 0; i < 40; i++) {
+        snprintf(name, sizeof name, "/below/%d/short", i);
+        if (posix_spawn(&pid, name, NULL, NULL, child, none) || waitpid(pid, NULL, 0) < 0)
+            return 1;
+    }
+    return sleep(2) + (count && !arguments[0]);
+}
+END
+    mkdir -p root/below
+    gcc -static -O1 -Wl,--build-id=none -o root/starts starts.c && gcc -static -O1 -Wl,--build-id=none -o short spins.c ||
+        skip "no static library of C"
+    for i in $(seq 0 39); do
+        mkdir "root/below/$i" && cp short "root/below/$i/short"
+    done
+    expect 0 "$SPROF" record --match short -o t.db -- chroot root /starts
+    local whole all
+    whole=$(sql t.db "SELECT count(*) FROM v_sample WHERE module = 'short' AND end_reason = 'root'")
+    all=$(sql t.db "SELECT count(*) FROM v_sample WHERE module = 'short'")
+    holds "$all > 0 && $whole > 0.85 * $all" "$whole of $all stacks are whole"
+}
+
+# In a pid namespace of its own sprof sees what runs outside, and not what it is.
+enclosed() {
+    unshare -pf --mount-proc true || skip "no pid namespace can be made"
+    cp spins outside && cp spins within
+    start ./outside 100000
+    wait_until 60 run_all outside "$child"
+    expect 0 unshare -pf --mount-proc "$SPROF" record -a -o t.db -- sh -c './within 100; sleep 0.3'
+    said '% of the samples are of processes outside this container'
+    holds "$(sql t.db "SELECT count(*) FROM v_sample WHERE process = '[outside the container]'") > 0" "samples of what is outside"
+    holds "$(sql t.db "SELECT count(DISTINCT id) FROM process WHERE pid <= 0") == 1" "one process outside"
+    holds "$(sql t.db "SELECT count(*) FROM v_sample WHERE process = '[outside the container]'
+        AND module NOT IN ('[unknown]', '[kernel]', '[none]') AND module NOT GLOB '*.ko'") == 0" "no code of what is outside"
+    holds "$(sql t.db "SELECT count(*) FROM v_sample WHERE process = 'within' AND leaf = 'spin_here'") > 0" "names of what is within"
+}
+
 # Attaching by name takes all that run.
 by_name() {
     cp spins named

@@ -101,6 +101,41 @@ static void test_records_that_introduce_nothing(void)
     close_sampler(&sampler);
 }
 
+/* Outside a pid namespace all processes have the same number: their mappings and registers must not
+ * be taken for those of one process. */
+static void test_processes_outside_are_one(void)
+{
+    struct sampler sampler = {.introduces = true, .is_enclosed = true};
+    const struct model_record *record;
+    struct model_record mapping = {.type = MODEL_RECORD_MMAP};
+    struct model_record end = {.type = MODEL_RECORD_EXIT, .pid = -1, .tid = -1};
+    struct model_record inside = {.type = MODEL_RECORD_MMAP, .pid = NO_PROCESS, .tid = NO_PROCESS};
+    struct model_record lost = {.type = MODEL_RECORD_LOST, .pid = -1};
+    struct model_record sample = {.type = MODEL_RECORD_SAMPLE, .pid = -1, .tid = -1};
+    sample.sample = (struct model_sample){.ip = 0x1000, .register_count = 17, .stack_size = 8};
+    CU_ASSERT_EQUAL(sampler_merge_outside(&sampler, &mapping), 1);
+    CU_ASSERT_EQUAL(sampler_merge_outside(&sampler, &end), 1);
+    CU_ASSERT_EQUAL(sampler_merge_outside(&sampler, &inside), 0);
+    CU_ASSERT_EQUAL(sampler_merge_outside(&sampler, &lost), 0);
+    CU_ASSERT_EQUAL(sampler_merge_outside(&sampler, &sample), 0);
+    CU_ASSERT_TRUE(!sample.pid && !sample.tid && !sample.sample.ip);
+    CU_ASSERT_TRUE(!sample.sample.register_count && !sample.sample.stack_size);
+    CU_ASSERT_EQUAL(sampler_introduce(&sampler, &sample, &record), 0);
+    CU_ASSERT_EQUAL(record->type, MODEL_RECORD_COMM);
+    CU_ASSERT_STRING_EQUAL(record->comm.name, "[outside the container]");
+    CU_ASSERT_PTR_EQUAL(sampler_introductions_end(&sampler), &sample);
+    sample.sample.in_kernel = true;
+    sample.sample.ip = 0x2000;
+    CU_ASSERT_EQUAL(sampler_merge_outside(&sampler, &sample), 0);
+    CU_ASSERT_EQUAL(sample.sample.ip, 0x2000);
+    CU_ASSERT_EQUAL(sampler_introduce(&sampler, &sample, &record), 0);
+    CU_ASSERT_PTR_EQUAL(record, &sample);
+    CU_ASSERT_EQUAL(sampler.counts.outside_samples, 2);
+    sampler.is_enclosed = false;
+    CU_ASSERT_EQUAL(sampler_merge_outside(&sampler, &mapping), 0);
+    close_sampler(&sampler);
+}
+
 void sprof_suite_sampler_introductions(void);
 void sprof_suite_sampler_introductions(void)
 {
@@ -108,5 +143,6 @@ void sprof_suite_sampler_introductions(void)
     CU_add_test(suite, "a process is shown once", test_a_process_is_shown_once);
     CU_add_test(suite, "a fork shows the parent", test_a_fork_shows_the_parent);
     CU_add_test(suite, "a process that is gone", test_a_process_that_is_gone);
+    CU_add_test(suite, "processes outside are one", test_processes_outside_are_one);
     CU_add_test(suite, "records that introduce nothing", test_records_that_introduce_nothing);
 }
