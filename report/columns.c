@@ -91,6 +91,12 @@ static void figure_column(struct table *table, const struct report_dataset *data
                                });
 }
 
+/* Events of several units have no common one. */
+static bool shows_time(const struct report_dataset *dataset)
+{
+    return dataset->event.is_clock && !report_dataset_mixes_events(dataset);
+}
+
 /* A function's inclusive samples are those that hold it; of calls they are its own and those below,
  * which is not how often it was called. */
 static const char *count_title(const struct report_dataset *dataset, const struct measure *measure)
@@ -108,7 +114,7 @@ static void ranking_columns(struct table *table, const struct report_dataset *da
         figure_column(table, dataset, measure, MEASURE_INTERVAL, "±");
     if (dataset->filtered)
         figure_column(table, dataset, measure, MEASURE_OF_ALL, "of all");
-    if (dataset->event.is_clock)
+    if (shows_time(dataset))
         figure_column(table, dataset, measure, MEASURE_TIME, "time");
     figure_column(table, dataset, measure, MEASURE_SAMPLES, count_title(dataset, measure));
     figure_column(table, dataset, measure, MEASURE_WEIGHT, NULL);
@@ -123,7 +129,7 @@ static void tree_columns(struct table *table, const struct report_dataset *datas
     figure_column(table, dataset, measure, MEASURE_PERCENT, measure->title);
     if (dataset->filtered)
         figure_column(table, dataset, measure, MEASURE_OF_ALL, "of all");
-    if (dataset->event.is_clock)
+    if (shows_time(dataset))
         figure_column(table, dataset, measure, MEASURE_TIME, "time");
     figure_column(table, dataset, measure, MEASURE_WEIGHT, NULL);
 }
@@ -177,7 +183,7 @@ void report_cells_measure(struct table *table, const struct report_dataset *data
         put_interval(table, dataset, cost);
     if (dataset->filtered)
         report_table_put_count(table, value);
-    if (dataset->event.is_clock)
+    if (shows_time(dataset))
         report_table_put_count(table, cost.weight);
     if (measure->ranking)
         report_table_put_count(table, cost.samples);

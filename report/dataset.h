@@ -258,6 +258,7 @@ struct report_dataset {
                                                Of a sum the first, with the name of the sum */
     enum report_event_sum event_sum;
     struct store_quality quality;          /* of the selected runs with that event, as a whole */
+    uint64_t samples_of_others;            /* … and of their other events */
     SPROF_VEC(struct report_phase) phases; /* of the selected runs, by run and time */
     SPROF_VEC(struct report_process) processes;
     SPROF_VEC(struct report_thread) threads;
@@ -484,6 +485,10 @@ static inline bool report_dataset_reads_waits(const struct report_dataset *datas
 
 /* Whether an event is part of the time of threads: a wait, or the clock of CPU time beside it. */
 bool report_dataset_is_time(const struct report_dataset *dataset, const struct store_event *event);
+
+/* Whether the dataset has samples of events with different names: no one rate or unit is that of
+ * all. */
+bool report_dataset_mixes_events(const struct report_dataset *dataset);
 
 /* Whether a run has the event that is read: others have nothing in the dataset. */
 bool report_dataset_has_event(const struct report_dataset *dataset, uint32_t run_id);

@@ -12,12 +12,20 @@ bool report_dataset_has_event(const struct report_dataset *dataset, uint32_t run
     return has;
 }
 
+bool report_dataset_mixes_events(const struct report_dataset *dataset)
+{
+    for (size_t i = 0; i < dataset->events.count && dataset->all_events; i++)
+        if (strcmp(dataset->events.items[i].name, dataset->event.name) != 0)
+            return true;
+    return false;
+}
+
 /* The rate that was asked of an event; 0: it has a period, or counts one mode of the CPU alone, so
  * that its samples come at no rate of CPU time. `run_hz`: of the run's events that have
  * none of their own; `alone`: there is no other event. */
 static double requested_hz(const struct store_event *event, double run_hz, bool alone)
 {
-    if (model_event_of_one_mode(event->name))
+    if (model_event_of_one_mode(event->name) || model_event_wait(event->name))
         return 0;
     if (!event->is_clock)
         return alone && event->varying ? run_hz : 0;
@@ -55,6 +63,8 @@ static int narrow_to_events(struct report_loading *loading, uint32_t run_id,
     quality->requested_hz = chosen == 1 ? requested_hz(last, quality->requested_hz, count == 1) : 0;
     if (count == chosen)
         return 0;
+    loading->dataset->samples_of_others +=
+        quality->samples > sum.samples ? quality->samples - sum.samples : 0;
     quality->samples = sum.samples;
     quality->lost = sum.lost;
     if (quality->target_cpu_ns)

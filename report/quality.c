@@ -162,11 +162,11 @@ static int note_waiting(struct report_dataset *dataset, struct quality_parts *no
     if (report_quality_has_waits(dataset))
         return report_quality_part(dataset, notes,
                                    "the target was on a CPU for %s of the time: `sprof report "
-                                   "--event wall` shows where it waited",
+                                   "--event wall` shows where it waited, or was ready without one",
                                    share);
     return report_quality_part(dataset, notes,
                                "the target was on a CPU for %s of the time: `sprof record %s` "
-                               "shows where it waited",
+                               "shows where it waited, or was ready without one",
                                share, report_quality_cure_of_waits(dataset));
 }
 
@@ -320,6 +320,8 @@ const char *report_quality_empty(const struct report_dataset *dataset)
            : dataset->coverage.called ? "calls were not counted: `sprof stats --coverage` shows "
                                         "which functions were called"
            : report_counts_calls(dataset) ? "none of the probed functions was called"
+           : dataset->samples_of_others
+               ? "no sample is of this event: `sprof report --by event` shows the others"
            : dataset->not_sampled.weight > least_target_ns
                ? "nothing was sampled of the CPU time that was used"
            : is_of_choice(dataset)

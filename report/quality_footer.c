@@ -6,20 +6,11 @@
 /* Shares from which on something belongs into the one line. */
 enum { WHOLE_PERCENT = 99, MUCH_GUESSED_PERCENT = 1 };
 
-/* Whether the dataset has samples of events with different names: no one rate is that of all. */
-static bool mixes_events(const struct report_dataset *dataset)
-{
-    for (size_t i = 0; i < dataset->events.count && dataset->all_events; i++)
-        if (strcmp(dataset->events.items[i].name, dataset->event.name) != 0)
-            return true;
-    return false;
-}
-
 static int part_of_event(struct report_dataset *dataset, struct quality_parts *parts)
 {
     const struct store_quality *quality = &dataset->quality;
     char number[NUMBER_BYTES];
-    if (!dataset->event.id || mixes_events(dataset))
+    if (!dataset->event.id || report_dataset_mixes_events(dataset))
         return 0;
     if (dataset->event_sum)
         return report_quality_part(dataset, parts, "%s: %s", dataset->event.name,

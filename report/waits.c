@@ -175,9 +175,12 @@ static int say(struct summing *summing, struct sprof_str *text)
     append_groups(text, summing, names);
     append_idle(text, summing, names);
     const uint64_t base = summing->all + (summing->groups.count ? 0 : dataset->idle.weight);
+    report_number_percent(share, summing->ready, base, 0);
     if (report_number_share(summing->ready, base) >= MUCH_READY_PERCENT)
-        sprof_str_appendf(text, "; %s more is ready without a CPU",
-                          report_number_percent(share, summing->ready, base, 0));
+        sprof_str_appendf(text,
+                          text->length ? "; %s more is ready without a CPU"
+                                       : "%s of threads' time is ready without a CPU",
+                          share);
     free(names);
     return 0;
 }
@@ -187,7 +190,7 @@ static bool is_worth_saying(const struct report_dataset *dataset, const struct s
     const bool mostly =
         report_number_share(summing->waiting + summing->ready, summing->all) >= MOST_PERCENT;
     return (mostly || report_quality_is_waiting(dataset)) &&
-           (summing->groups.count || summing->dataset.idle.weight);
+           (summing->groups.count || summing->ready || summing->dataset.idle.weight);
 }
 
 /* Times of whole runs. */
@@ -246,11 +249,13 @@ int report_waits_sum_up(struct report_dataset *dataset, struct store *store,
     const bool has_none = result == SPROF_ENOTFOUND; /* no clock of CPU time is beside the waits */
     if (!result)
         result = add_costs(&summing);
-    if (!result && is_worth_saying(dataset, &summing)) {
+    if (!result && is_worth_saying(dataset, &summing))
         result = say(&summing, &text);
-        dataset->waits = result ? NULL : report_utf8_keep(&dataset->arena, &text);
-        result = result || dataset->waits ? result : SPROF_ENOMEM;
+    if (!result && text.length) {
+        dataset->waits = report_utf8_keep(&dataset->arena, &text);
+        result = dataset->waits ? 0 : SPROF_ENOMEM;
     }
+    sprof_str_release(&text);
     sprof_vec_release(&summing.stack.frames);
     sprof_vec_release(&summing.groups);
     sprof_map_release(&summing.numbers);

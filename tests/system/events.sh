@@ -109,6 +109,11 @@ tracepoints() {
     counted t.db syscalls:sys_enter_write write_bytes 300
     counted t.db page-faults touch_pages 1000
     counted t.db syscalls:sys_enter_writev write_bytes 0
+    # Time, calls and faults have no common unit; an event that did not happen is not the program's idleness.
+    expect 0 "$SPROF" report -i t.db --by event
+    ! head -n 2 out | grep -q ' time ' || fail "numbers of events are shown as time"
+    expect 0 "$SPROF" report -i t.db --event syscalls:sys_enter_writev
+    grep -q 'no sample is of this event: .sprof report --by event. shows the others' out || fail "other events have samples"
     # A field as the weight: the descriptor, which is the same in each of the 300 calls, and not 1.
     expect 0 "$SPROF" record -o w.db -e 'syscalls:sys_enter_write/weight=fd/,cpu-clock' -- ./acts
     holds "$(sql w.db "SELECT count(*) > 0 AND min(weight) >= 3 AND min(weight) = max(weight) FROM v_sample

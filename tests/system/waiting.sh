@@ -87,6 +87,8 @@ states)
     }
     is "$(by state)" "16 waiting 3 running 1 ready "
     is "$(by wait)" "10 sleep 6 futex 3 running 1 ready "
+    expect 0 "$SPROF" report -i shop.db --event off-cpu:futex
+    ! grep -q " Hz" out || fail "a rate of waits"
     is "$(by wait --event off-cpu --thread 11)" "6 futex 1 ready "
     is "$(by state --state waiting) $(by state --state ready) $(by state --state futex)" "16 waiting  1 ready  6 waiting "
     is "$(by state --state running)" "3 running "
@@ -153,6 +155,12 @@ PYTHON
     set_run shop.db "perf per CPU, filtered in the kernel" 19000000000
     expect 0 "$SPROF" report -i shop.db
     grep -qx "80 % of threads' time is waiting: 50 % asleep in tick, 20 % for a lock in book" out || fail "beside a busy thread"
+    # A thread that had no CPU, and waited for nothing.
+    grep -E -A 4 'cpu-clock|off-cpu:ready' shop.perf >starved.perf
+    expect 0 "$SPROF" import -o starved.db starved.perf
+    set_run starved.db "perf per CPU, filtered in the kernel"
+    expect 0 "$SPROF" report -i starved.db
+    grep -qx "25 % of threads' time is ready without a CPU" out || fail "what is ready"
     # Without waits in the recording, the option that records them where BPF may run.
     set_run plain.db "perf per CPU, filtered in the kernel"
     expect 0 "$SPROF" report -i plain.db

@@ -22,7 +22,7 @@ static void check_failure(struct report_request request, int code, const char *m
 
 #define WAITED                                                                                     \
     "the target was on a CPU for 0 % of the time: `sprof record --clock wall` shows where it "     \
-    "waited\n"
+    "waited, or was ready without one\n"
 #define LOST "33.3 % of the samples were lost: record with a lower -F or --stack-bytes\n"
 #define CURES                                                                                      \
     WAITED "libs.so has no symbols: build it with -g, and do not strip it\n"                       \

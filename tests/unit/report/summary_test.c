@@ -14,7 +14,7 @@ static void test_summary(void)
         "sprof: 1 guessed frame · 82.35 % named · sprof.db\n"
         "sprof: What cures it.\n"
         "sprof: the target was on a CPU for 0 % of the time: `sprof record --clock wall` shows "
-        "where it waited\n"
+        "where it waited, or was ready without one\n"
         "sprof: libs.so has no symbols: build it with -g, and do not strip it\n"
         "sprof: 24.9 % of the CPU time has no sample, mostly of samples that were lost: "
         "[not sampled]\n"
