@@ -67,6 +67,13 @@ bool doctor_try(struct doctor_points *points, const pid_t *pids, size_t pid_coun
          {.capture = SAMPLER_CAPTURE_FULL, .pids = pids, .pid_count = pid_count},
          pid_count > 0},
         {"record -- COMMAND", {.capture = SAMPLER_CAPTURE_FULL, .command = command}, !pid_count},
+        {"record --off-cpu",
+         {.capture = SAMPLER_CAPTURE_FULL,
+          .command = pid_count ? NULL : command,
+          .pids = pids,
+          .pid_count = pid_count,
+          .off_cpu = {.wanted = true, .stacks = true}},
+         false},
         {"record -a", {.capture = SAMPLER_CAPTURE_FULL, .all_cpus = true}, false},
     };
     bool works = true;

@@ -16,7 +16,7 @@ machine() {
     expect 0 "$SPROF" doctor --format json
     json 'd["works"] and d["measured"] is None and not d["modules"]'
     json "p['kernel.perf_event_paranoid']['found'].startswith('$(cat /proc/sys/kernel/perf_event_paranoid):')"
-    json '{"record -- COMMAND", "record -a", "capabilities", "open files"} <= set(p)'
+    json '{"record -- COMMAND", "record --off-cpu", "record -a", "capabilities", "open files"} <= set(p)'
     json 'all(point["state"] in ("good", "less") for point in d["points"])'
     expect 0 "$SPROF" doctor
     grep -q '^recording$' out || fail "no topic"
@@ -57,7 +57,7 @@ attached() {
 # Perf events are refused: a command has its agent, a running process cannot be sampled.
 refused() {
     expect 0 "$PROGRAMS/refuse" perf_event_open EPERM "$SPROF" doctor --format json
-    json 'd["works"] and p["record -- COMMAND"]["state"] == "less" and p["record -a"]["cure"]'
+    json 'd["works"] and p["record -- COMMAND"]["state"] == "less" and p["record -a"]["cure"] and p["record --off-cpu"]["state"] == "less"'
     start sleep 60
     expect 1 "$PROGRAMS/refuse" perf_event_open EACCES "$SPROF" doctor -p "$child" --format json
     json 'not d["works"] and p["record -p"]["state"] == "bad" and p["record -p"]["cure"]'
