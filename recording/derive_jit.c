@@ -89,8 +89,13 @@ static int open_own(const struct derive *derive, int pid, struct symbolize_jit *
         return 0;
     if (dump && owner.dump < 0 && owner.ns_pid == pid && !symbolize_jit_open_file(jit, dump, why))
         return 0;
-    if (owner.map >= 0)
-        return symbolize_jit_open_found(jit, owner.map, map, owner.uid, owner.start_ns, why);
+    if (owner.map >= 0) {
+        const int code =
+            symbolize_jit_open_found(jit, owner.map, map, owner.uid, owner.start_ns, why);
+        if (!code)
+            symbolize_jit_date(*jit, owner.growth, owner.growth_count, owner.clock_ns);
+        return code;
+    }
     return symbolize_jit_open(jit, pid, owner.ns_pid, owner.uid, owner.start_ns, why);
 }
 

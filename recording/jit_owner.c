@@ -1,11 +1,10 @@
 /* Notes the owners of perf maps and jitdumps while their processes live, and holds these files. */
 #include "recording/jit_owner.h"
 
-#include "symbolize/symbolize.h"
-
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -103,9 +102,55 @@ int recording_jit_owners_note(struct recording_jit_owners *owners, pid_t pid,
     *held = made;
     held->map = before.map;
     held->dump = before.dump;
+    held->growth = before.growth;
+    held->growth_count = before.growth_count;
     take_file(&held->map, made.map);
     take_file(&held->dump, made.dump);
     return 0;
+}
+
+/* A map that became shorter was written anew: what is known of its lines is of others. */
+static int note_length(struct recording_jit_owner *owner, uint64_t bytes, uint64_t from_ns,
+                       uint64_t now_ns)
+{
+    enum { MOST = 1 << 16, STEP = 64 };
+    const size_t count = owner->growth_count;
+    const uint64_t before = count ? owner->growth[count - 1].bytes : 0;
+    if (bytes == before)
+        return 0;
+    if (bytes < before)
+        owner->growth_count = 0;
+    else if (count == MOST) {
+        owner->growth[count - 1].until_ns = now_ns;
+        owner->growth[count - 1].bytes = bytes;
+        return 0;
+    }
+    if (owner->growth_count % STEP == 0) {
+        struct symbolize_jit_growth *more =
+            realloc(owner->growth, (owner->growth_count + STEP) * sizeof *more);
+        if (!more)
+            return SPROF_ENOMEM;
+        owner->growth = more;
+    }
+    owner->growth[owner->growth_count++] =
+        (struct symbolize_jit_growth){count && bytes > before ? from_ns : 0, now_ns, bytes};
+    return 0;
+}
+
+int recording_jit_owners_look(struct recording_jit_owners *owners)
+{
+    const uint64_t pause_ns = 20000000, now_ns = clock_ns(CLOCK_MONOTONIC);
+    int result = 0;
+    if (!owners->items.count || now_ns - owners->looked_ns < pause_ns)
+        return 0;
+    for (size_t i = 0; i < owners->items.count && !result; i++) {
+        struct stat status;
+        struct recording_jit_owner *owner = &owners->items.items[i];
+        if (owner->map >= 0 && !fstat(owner->map, &status))
+            result = note_length(owner, (uint64_t)status.st_size, owners->looked_ns, now_ns);
+    }
+    owners->looked_ns = now_ns;
+    return result;
 }
 
 struct recording_jit_owner recording_jit_owners_get(const struct recording_jit_owners *owners,
@@ -117,8 +162,10 @@ struct recording_jit_owner recording_jit_owners_get(const struct recording_jit_o
 
 void recording_jit_owners_release(struct recording_jit_owners *owners)
 {
-    for (size_t i = 0; i < owners->items.count; i++)
+    for (size_t i = 0; i < owners->items.count; i++) {
         recording_jit_owner_close(&owners->items.items[i]);
+        free(owners->items.items[i].growth);
+    }
     sprof_vec_release(&owners->items);
     sprof_map_release(&owners->by_pid);
 }

@@ -176,6 +176,8 @@ int recording_collect(struct recording *recording)
 {
     const size_t built = recording_images_collect(&recording->images);
     const int answered = recording_apply_lookups(recording);
+    if (recording_jit_owners_look(&recording->jit_owners))
+        return SPROF_ENOMEM;
     if (answered < 0 || (!built && !answered))
         return answered;
     return recording_pending_retry(&recording->pending, retry_sample, recording);

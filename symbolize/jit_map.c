@@ -54,13 +54,24 @@ static int copy_lines(struct symbolize_jit *jit, const struct symbolize_jit *hei
     return 0;
 }
 
+static uint64_t loaded_ns(const struct jit_entry *entry)
+{
+    return entry->line_end ? entry->earliest_ns : entry->time_ns;
+}
+
+/* Lines of a perf map that came together have one time, so none is known to be older. */
+static bool is_older(const struct jit_entry *entry, const struct jit_entry *next)
+{
+    return entry->time_ns && (!entry->line_end || entry->time_ns < next->time_ns);
+}
+
 int symbolize_jit_succeed(struct symbolize_jit *jit, uint64_t until_ns,
                           const struct symbolize_jit *heirs)
 {
     const uint32_t first_line = (uint32_t)jit->lines.count;
     size_t kept = 0;
     for (size_t i = 0; i < jit->entries.count; i++)
-        if (jit->entries.items[i].time_ns < until_ns)
+        if (loaded_ns(&jit->entries.items[i]) < until_ns)
             jit->entries.items[kept++] = jit->entries.items[i];
     jit->entries.count = kept;
     if (!heirs)
@@ -181,7 +192,7 @@ int symbolize_jit_each_older(const struct symbolize_jit *jit, const uint64_t *ad
             struct cover *cover = &covers[i];
             if (!cover->newest)
                 cover->newest = entry;
-            else if (entry->time_ns && cover->seen <= NUMBER_MAX)
+            else if (is_older(entry, cover->last) && cover->seen <= NUMBER_MAX)
                 result =
                     older(context, i, strcmp(entry->name, cover->newest->name) ? cover->seen : 0,
                           cover->last->time_ns);

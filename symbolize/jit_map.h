@@ -21,6 +21,8 @@ struct jit_entry {
     uint64_t start, size;
     const char *name;
     uint64_t time_ns;          /* when it was loaded, 0 unknown */
+    uint64_t line_end;         /* of a perf map: how long the file was with it; 0: of a jitdump */
+    uint64_t earliest_ns;      /* of a perf map: it was not loaded before */
     uint64_t moved;            /* start now minus start when the lines were written */
     uint32_t line, line_count; /* its part of `lines` */
 };

@@ -131,7 +131,7 @@ int symbolize_kernel_list_open(struct kernel_list **out, const char *path,
     if (fd < 0)
         return open_failed(path, error);
     struct kernel_list *list = calloc(1, sizeof *list);
-    struct text_lines lines = {fd, path, UINT64_MAX, parse_line, list, 0, false};
+    struct text_lines lines = {fd, path, UINT64_MAX, parse_line, list, 0, 0, false};
     int code = list ? symbolize_text_lines_read(&lines, error) : sprof_error_memory(error);
     close(fd);
     if (!code && list->saw_text && !list->saw_address)

@@ -18,10 +18,16 @@ static const char *parse_number(const char *text, const char *end, uint64_t *num
     return text;
 }
 
+struct perf_map {
+    struct symbolize_jit *jit;
+    struct text_lines lines;
+};
+
 static int parse_line(void *context, const char *line, const char *end)
 {
-    struct symbolize_jit *jit = context;
-    struct jit_entry entry = {0};
+    const struct perf_map *map = context;
+    struct symbolize_jit *jit = map->jit;
+    struct jit_entry entry = {.line_end = map->lines.line_end};
     if (end > line && end[-1] == '\r')
         end--;
     if (line == end)
@@ -35,12 +41,42 @@ static int parse_line(void *context, const char *line, const char *end)
     return symbolize_jit_add(jit, entry, next, (size_t)(end - next));
 }
 
+/* A program that collects its lines writes them in whole blocks. */
+static uint64_t earliest_ns(const struct symbolize_jit_growth *growth, size_t at)
+{
+    enum { BLOCK_BYTES = 4096 };
+    const bool collects = growth[at].bytes % BLOCK_BYTES == 0;
+    return collects && at ? growth[at - 1].until_ns : growth[at].from_ns;
+}
+
+void symbolize_jit_date(struct symbolize_jit *jit, const struct symbolize_jit_growth *growth,
+                        size_t count, int64_t clock_ns)
+{
+    size_t at = 0;
+    for (size_t i = 0; i < jit->entries.count && count; i++) {
+        struct jit_entry *entry = &jit->entries.items[i];
+        if (!entry->line_end)
+            continue;
+        while (at + 1 < count && growth[at].bytes < entry->line_end)
+            at++;
+        const uint64_t from_ns = earliest_ns(growth, at), until_ns = growth[at].until_ns;
+        entry->earliest_ns = from_ns ? from_ns + (uint64_t)clock_ns : 1;
+        entry->time_ns =
+            (from_ns ? from_ns + (until_ns - from_ns) / 2 : until_ns) + (uint64_t)clock_ns;
+    }
+}
+
 int symbolize_jit_read_perf_map(struct symbolize_jit *jit, int fd, const char *path,
                                 struct sprof_error *error)
 {
-    struct text_lines lines = {fd, path, max_file_bytes, parse_line, jit, 0, false};
-    const int code = symbolize_text_lines_read(&lines, error);
-    jit->bad_lines += lines.too_long;
-    jit->is_cut |= lines.is_cut;
+    struct perf_map map = {.jit = jit,
+                           .lines = {.fd = fd,
+                                     .path = path,
+                                     .most_bytes = max_file_bytes,
+                                     .line = parse_line,
+                                     .context = &map}};
+    const int code = symbolize_text_lines_read(&map.lines, error);
+    jit->bad_lines += map.lines.too_long;
+    jit->is_cut |= map.lines.is_cut;
     return code;
 }

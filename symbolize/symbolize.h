@@ -205,6 +205,16 @@ int symbolize_jit_open_file(struct symbolize_jit **jit, const char *path,
                             struct sprof_error *error);
 void symbolize_jit_free(struct symbolize_jit *jit);
 
+/* A perf map became so long between two looks at it (CLOCK_MONOTONIC; from_ns 0: unknown). */
+struct symbolize_jit_growth {
+    uint64_t from_ns, until_ns, bytes;
+};
+
+/* Lines of a perf map have no times: gives them those at which the file grew by them. The process's
+ * clock is ahead by clock_ns. Of a jitdump nothing changes. */
+void symbolize_jit_date(struct symbolize_jit *jit, const struct symbolize_jit_growth *growth,
+                        size_t count, int64_t clock_ns);
+
 /* Makes of what a process had loaded what another has that it forked: without what it loaded itself
  * at `until_ns` (of its CLOCK_MONOTONIC) or later, and with what that one loaded (NULL: nothing).
  * Returns 0, or SPROF_ENOMEM, after which `jit` is only good to be freed. */
@@ -224,10 +234,11 @@ enum { SYMBOLIZE_JIT_ADDRESS_BITS = 48 };
 int symbolize_jit(struct symbolize_result *result, const struct symbolize_jit *jit,
                   const uint64_t *addresses, size_t count, struct sprof_error *error);
 
-/* Of jitdumps, which have times: calls back for each piece of code that was at one of the sorted
- * addresses before the newest, the younger ones of an address first. `number` counts those that
- * came later; 0: the newest has the same name. `until_ns`, of the process's CLOCK_MONOTONIC, is
- * when the next one took its place. Returns 0, SPROF_ENOMEM, or what `older` returned. */
+/* Of jitdumps, which have times, and dated perf maps: calls back for each piece of code that was at
+ * one of the sorted addresses before the newest, the younger ones of an address first. `number`
+ * counts those that came later; 0: the newest has the same name. `until_ns`, of the process's
+ * CLOCK_MONOTONIC, is when the next one took its place. Returns 0, SPROF_ENOMEM, or what `older`
+ * returned. */
 typedef int symbolize_jit_older(void *context, size_t address, uint32_t number, uint64_t until_ns);
 int symbolize_jit_each_older(const struct symbolize_jit *jit, const uint64_t *addresses,
                              size_t count, symbolize_jit_older *older, void *context);

@@ -11,6 +11,7 @@
 struct piece {
     char *bytes;
     size_t held;
+    uint64_t read; /* bytes of the file so far */
     bool skipping; /* up to the end of a line that is too long */
 };
 
@@ -19,6 +20,7 @@ static int take_lines(struct text_lines *lines, struct piece *piece)
     char *line = piece->bytes, *end;
     const char *limit = piece->bytes + piece->held;
     while ((end = memchr(line, '\n', (size_t)(limit - line)))) {
+        lines->line_end = piece->read - (uint64_t)(limit - end - 1);
         if (!piece->skipping && lines->line(lines->context, line, end))
             return SPROF_ENOMEM;
         piece->skipping = false;
@@ -51,9 +53,11 @@ int symbolize_text_lines_read(struct text_lines *lines, struct sprof_error *erro
         total += (uint64_t)got;
         lines->is_cut = total >= lines->most_bytes;
         piece.held += (size_t)got;
+        piece.read = total;
         if (take_lines(lines, &piece))
             code = sprof_error_memory(error);
     }
+    lines->line_end = piece.read;
     if (!code && piece.held && !piece.skipping &&
         lines->line(lines->context, piece.bytes, piece.bytes + piece.held))
         code = sprof_error_memory(error);

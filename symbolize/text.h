@@ -14,6 +14,7 @@ struct text_lines {
     /* Gets every line without its newline, if it has one. Returns 0 or SPROF_ENOMEM. */
     int (*line)(void *context, const char *line, const char *end);
     void *context;
+    uint64_t line_end; /* where the line at hand ends in the file */
     uint64_t too_long; /* out: how many were skipped */
     bool is_cut;       /* out: the file is longer than most_bytes */
 };

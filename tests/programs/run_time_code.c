@@ -1,11 +1,13 @@
 /* Code made at run time, and its names: run_time_code HOW, in the directory at hand.
  * dump: three functions at one address, one after the other, for 4, 2 and 1 parts of the time,
  * named by a jitdump that is written when all is over, and printed with the times from when until
- * when each ran, and the CPU time; map: one function, named by a perf map that is written a moment
- * later, and removed at the end; none: one without a name; forked: two processes, after common_code
- * parents_code and childs_code at the same address, named by a jitdump each; nameless: two
- * processes, of which the second runs code without a name; pushed: pushing_code pushes the address
- * that pushed_code is to return to, and jumps there; the map's name is printed, and it stays. */
+ * when each ran, and the CPU time; remap: the same, named by a perf map whose lines
+ * are written when each is loaded, and that stays, its name printed last; map: one function, named
+ * by a perf map that is written a moment later, and removed at the end; none: one without a name;
+ * forked: two processes, after common_code parents_code and childs_code at the same address, named
+ * by a jitdump each; nameless: two processes, of which the second runs code without a name; pushed:
+ * pushing_code pushes the address that pushed_code is to return to, and jumps there; the map's name
+ * is printed, and it stays. */
 #include <elf.h>
 #include <fcntl.h>
 #include <stdbool.h>
@@ -96,12 +98,17 @@ static size_t make_pushing(uint8_t *code, uint8_t *loop, uint64_t turns)
 #endif
 }
 
+static FILE *open_map(char *name, size_t size)
+{
+    snprintf(name, size, "/tmp/perf-%d.map", (int)getpid());
+    return fopen(name, "w");
+}
+
 static int run_pushing(uint8_t *code, uint64_t turns)
 {
     enum { LOOP = 256 };
     char name[64];
-    snprintf(name, sizeof name, "/tmp/perf-%d.map", (int)getpid());
-    FILE *map = fopen(name, "w");
+    FILE *map = open_map(name, sizeof name);
     if (!map)
         return 1;
     const size_t size = make_pushing(code, code + LOOP, turns);
@@ -173,30 +180,35 @@ int main(int argc, char **argv)
     char name[64] = "";
     const bool has_nameless = !strcmp(how, "nameless"),
                forks = has_nameless || !strcmp(how, "forked");
-    FILE *dump = strcmp(how, "dump") && !forks ? NULL : open_dump(name, sizeof name);
+    FILE *dump = strcmp(how, "dump") && !forks ? NULL : open_dump(name, sizeof name), *map = NULL;
     uint8_t *code =
         mmap(NULL, 4096, PROT_READ | PROT_WRITE | PROT_EXEC, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     if (forks)
         return !dump || (has_nameless ? run_nameless : run_forked)(dump, code, unit);
-    for (int i = 0; i < 3 && dump; i++) {
+    if (!strcmp(how, "remap") && !(map = open_map(name, sizeof name)))
+        return 1;
+    for (int i = 0; i < 3 && (dump || map); i++) {
         const size_t size = make(code, unit * 4 >> i);
-        load(dump, names[i], code, size);
+        if (map) {
+            fprintf(map, "%lx %zx %s\n", (unsigned long)(uintptr_t)code, size, names[i]);
+            fflush(map);
+        } else {
+            load(dump, names[i], code, size);
+        }
         const uint64_t begun = now_ns(), before = read_ns(CLOCK_THREAD_CPUTIME_ID);
         run(code);
         const uint64_t spent = read_ns(CLOCK_THREAD_CPUTIME_ID) - before;
         printf("%s %llu %llu %llu\n", names[i], (unsigned long long)begun,
                (unsigned long long)now_ns(), (unsigned long long)spent);
     }
-    if (dump)
-        return fclose(dump);
+    if (dump || map)
+        return fclose(dump ? dump : map) || (map && puts(name) < 0);
     if (!strcmp(how, "pushed"))
         return run_pushing(code, unit * 4);
     const size_t size = make(code, unit * 4);
     if (!strcmp(how, "map")) {
         usleep(50000);
-        snprintf(name, sizeof name, "/tmp/perf-%d.map", (int)getpid());
-        FILE *map = fopen(name, "w");
-        if (!map)
+        if (!(map = open_map(name, sizeof name)))
             return 1;
         fprintf(map, "%lx %zx mapped_code\n", (unsigned long)(uintptr_t)code, size);
         fclose(map);

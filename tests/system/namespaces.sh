@@ -29,17 +29,6 @@ time_offsets() {
     done
 }
 
-# The shares of the three functions in the recording are those of the CPU time that each measured.
-shares_as_measured() {
-    local name spent share all
-    all=$(awk '{sum += $4} END {print sum}' out)
-    while read -r name _ _ spent; do
-        share=$((spent * 100 / all))
-        has_function "$name" $((share - 10)) $((share + 10))
-    done <out
-    [ "$(wc -l <out)" = 3 ] || fail "not three functions"
-}
-
 # A process is number 1 inside, and its files go with it.
 inner_pid() {
     cp "$code" inside # what is recorded finds itself after the mounts

@@ -30,7 +30,7 @@ static int read_text(const void *text, size_t size, uint64_t most_bytes, struct 
     fixture_write(&fixture, "text", text, size);
     const char *path = fixture_path(&fixture, "text");
     const int fd = open(path, O_RDONLY | O_CLOEXEC);
-    struct text_lines lines = {fd, path, most_bytes, see, seen, 0, false};
+    struct text_lines lines = {fd, path, most_bytes, see, seen, 0, 0, false};
     const int code = symbolize_text_lines_read(&lines, NULL);
     close(fd);
     fixture_close(&fixture);
@@ -101,7 +101,7 @@ static void test_a_file_that_cannot_be_read(void)
 {
     struct seen seen = {.most = UINT64_MAX};
     struct sprof_error error = {0};
-    struct text_lines lines = {-1, "the list", UINT64_MAX, see, &seen, 0, false};
+    struct text_lines lines = {-1, "the list", UINT64_MAX, see, &seen, 0, 0, false};
     CU_ASSERT_EQUAL(symbolize_text_lines_read(&lines, &error), SPROF_EIO);
     CU_ASSERT_PTR_NOT_NULL(strstr(error.message, "cannot read the list"));
 }
