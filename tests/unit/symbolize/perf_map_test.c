@@ -68,6 +68,70 @@ static void test_noise(void)
     fixture_close(&fixture);
 }
 
+struct seen {
+    size_t count;
+    uint32_t number[4];
+    uint64_t until_ns[4];
+};
+
+static int note_older(void *context, size_t address, uint32_t number, uint64_t until_ns)
+{
+    struct seen *seen = context;
+    CU_ASSERT_EQUAL(address, 0);
+    CU_ASSERT_TRUE_FATAL(seen->count < 4);
+    seen->number[seen->count] = number;
+    seen->until_ns[seen->count++] = until_ns;
+    return 0;
+}
+
+/* Four pieces at one address; the second and the third came together. */
+static void test_dates(void)
+{
+    static const char map[] = "1000 40 first\n1000 40 second\n1000 40 third\n1000 40 fourth\n";
+    static const uint64_t address = 0x1010;
+    const struct symbolize_jit_growth growth[] = {
+        {0, 1000, 14}, {2000, 3000, 43}, {4000, 6000, 58}};
+    struct fixture fixture;
+    fixture_open(&fixture);
+    struct symbolize_jit *jit = jit_check_open(&fixture, map, sizeof map - 1);
+    struct seen seen = {0};
+    CU_ASSERT_EQUAL(symbolize_jit_each_older(jit, &address, 1, note_older, &seen), 0);
+    CU_ASSERT_EQUAL(seen.count, 0); /* no times */
+    symbolize_jit_date(jit, growth, 3, 100);
+    CU_ASSERT_EQUAL(symbolize_jit_each_older(jit, &address, 1, note_older, &seen), 0);
+    CU_ASSERT_EQUAL_FATAL(seen.count, 2);
+    CU_ASSERT_EQUAL(seen.number[0], 1);
+    CU_ASSERT_EQUAL(seen.until_ns[0], 5100);
+    CU_ASSERT_EQUAL(seen.number[1], 3);
+    CU_ASSERT_EQUAL(seen.until_ns[1], 2600);
+    /* A fork between the looks may have had the second and third already, but not the fourth. */
+    CU_ASSERT_EQUAL(symbolize_jit_succeed(jit, 2200, NULL), 0);
+    jit_check(jit, address, "third", NULL, 0);
+    symbolize_jit_free(jit);
+    fixture_close(&fixture);
+}
+
+/* Whole blocks are written by a program that collects its lines: since the block before. */
+static void test_blocks(void)
+{
+    static const uint64_t address = 0x1010;
+    static char map[8192];
+    struct fixture fixture;
+    fixture_open(&fixture);
+    memset(map, '\n', sizeof map);
+    memcpy(map, "1000 40 first", 13);
+    memcpy(map + 5000, "1000 40 second", 14);
+    const struct symbolize_jit_growth growth[] = {{0, 1000, 4096}, {8000, 9000, 8192}};
+    struct symbolize_jit *jit = jit_check_open(&fixture, map, sizeof map);
+    struct seen seen = {0};
+    symbolize_jit_date(jit, growth, 2, 0);
+    CU_ASSERT_EQUAL(symbolize_jit_each_older(jit, &address, 1, note_older, &seen), 0);
+    CU_ASSERT_EQUAL_FATAL(seen.count, 1);
+    CU_ASSERT_EQUAL(seen.until_ns[0], 5000);
+    symbolize_jit_free(jit);
+    fixture_close(&fixture);
+}
+
 void sprof_suite_symbolize_perf_map(void);
 void sprof_suite_symbolize_perf_map(void)
 {
@@ -75,4 +139,6 @@ void sprof_suite_symbolize_perf_map(void)
     CU_add_test(suite, "lines", test_lines);
     CU_add_test(suite, "an endless line", test_endless_line);
     CU_add_test(suite, "noise", test_noise);
+    CU_add_test(suite, "dates", test_dates);
+    CU_add_test(suite, "blocks", test_blocks);
 }
