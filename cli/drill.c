@@ -36,9 +36,6 @@ static int check_adaptive(const struct trace_options *trace, struct sprof_error 
          "it begins with the functions of --root; `sprof ctl probe +RE` adds others"},
         {trace->children_of_count, "children-of",
          "it begins with the functions of --root; `sprof ctl probe +children:RE` adds others"},
-        {trace->children, "children",
-         "probes cannot be added while several programs share them\nonce they run, name the "
-         "processes themselves: `sprof trace -p PID -p PID --adaptive …`"},
         {trace->callers, "callers", "it counts calls by their whole path"},
         {trace->all_points, "all-points", "probes cannot be added then"},
         {trace->rest_ns == TRACE_NEVER, "rest off", "its probes rest until they are wanted"},

@@ -1,15 +1,19 @@
 #!/bin/bash
 # Drill-downs: probes are added where the time is, and the function that has it is named.
-#   drill.sh cpu | wait | lock | argument | flat | together | conditions | config | refused
+#   drill.sh cpu | wait | lock | argument | flat | together | children | conditions | config | refused
 set -u
 . "$(dirname "$0")/lib.sh"
 here=$(cd "$(dirname "$0")" && pwd)
 
+compile_server() {
+    gcc -O1 -g -fno-optimize-sibling-calls -fpic -shared low.c -o liblow.so || fail "no compiler"
+    gcc -O1 -g -fno-optimize-sibling-calls main.c -o server -pthread -L. -llow -Wl,-rpath,"$PWD" || fail "no compiler"
+}
+
 # Starts the server of a kind; its process is `server`.
 start_server() { # KIND
     "$here/deep.py" "$1" 1 . || fail "no program"
-    gcc -O1 -g -fno-optimize-sibling-calls -fpic -shared low.c -o liblow.so || fail "no compiler"
-    gcc -O1 -g -fno-optimize-sibling-calls main.c -o server -pthread -L. -llow -Wl,-rpath,"$PWD" || fail "no compiler"
+    compile_server
     ./server &
     server=$!
     children+=("$server")
@@ -77,6 +81,34 @@ together)
     said '^sprof: culprit: culprit, itself [0-9]+ % of the time of at_level_7'
     said '^sprof: 2 processes: '
     kill -0 "$first" || fail "a server has ended"
+    ;;
+children)
+    # What a command starts has one drill-down: a program that comes later gets the probes that the first one has, and a process
+    # that is forked.
+    "$here/deep.py" cpu 1 .
+    sed -i 's/if (argc > 1)/if (argc > 1 \&\& !fork())/' main.c
+    compile_server
+    cat >start.sh <<'END'
+setsid ./server & echo $! >pids
+while [ ! -e go ]; do sleep 0.05; done
+setsid ./server twice & echo $! >>pids
+wait
+END
+    "$SPROF" trace --children --adaptive --root '^handle$' --over 300us --step 300ms --module server --module liblow.so -o t.db -- sh start.sh 2>err &
+    tracer=$!
+    children+=("$tracer")
+    number() { "$SPROF" sql t.db --format csv "SELECT count(*) FROM $1" 2>/dev/null | tail -n 1 | tr -d '\r'; }
+    for ((i = 0; i < 600; i++)); do grep -q '^sprof: step 1, ' err && break || sleep 0.1; done
+    touch go
+    for ((i = 0; i < 600; i++)); do
+        [ "$(number "v_phase WHERE mark = 'culprit: culprit'")" = 1 ] && [ "$(number "v_process_call WHERE function = 'culprit'")" = 3 ] && break
+        sleep 0.1
+    done
+    children+=($(cat pids))
+    for group in $(cat pids); do kill -- "-$group"; done
+    wait "$tracer"
+    [ "$(number "v_process_call WHERE function = 'culprit'")" = 3 ] || fail "a process has no calls of the culprit: $(cat err)"
+    said '^sprof: culprit: culprit, itself'
     ;;
 conditions)
     start_server cpu
@@ -173,8 +205,6 @@ refused)
     refuses 'give --adaptive and --root' --over 10ms --root main
     refuses 'does not go with --mode' --adaptive --root main --mode log
     refuses 'does not go with --function' --adaptive --root main --function x
-    refuses 'does not go with --children' --adaptive --root main --children
-    said 'name the processes themselves'
     refuses 'does not go with --max-overhead' --adaptive --root main --max-overhead 3%
     refuses 'is no condition: give 10ms' --adaptive --root main --over soon
     refuses 'neither add nor skip' --adaptive --root main --uncalled maybe

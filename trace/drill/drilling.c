@@ -87,6 +87,20 @@ static int add_root(struct trace_drilling *drilling, struct trace_session *progr
     return condition_of(program, program->probes.items[probe].function, &drill->condition, error);
 }
 
+/* A program that comes later gets the probes that the others have. */
+static void join(const struct trace_drilling *drilling, struct trace_session *program,
+                 const struct rules_drill *drill)
+{
+    for (size_t i = 0; i < drill->nodes.count; i++) {
+        const struct rules_drill_node *node = &drill->nodes.items[i];
+        const size_t probe = node->is_probed && node->function != drill->root
+                                 ? trace_drilling_probe(drilling, program, node->function)
+                                 : SIZE_MAX;
+        if (probe != SIZE_MAX)
+            program->probes.items[probe].is_drilled = true;
+    }
+}
+
 int trace_drilling_probes(struct trace_session *program, size_t first, struct sprof_error *error)
 {
     struct trace_drilling *drilling = program->trace->drilling;
@@ -98,6 +112,8 @@ int trace_drilling_probes(struct trace_session *program, size_t first, struct sp
     for (size_t i = first; i < program->probes.count && !result; i++)
         if (program->probes.items[i].is_chosen)
             result = add_root(drilling, program, i, error);
+    for (size_t r = 0; r < drilling->reader.root_count && !result; r++)
+        join(drilling, program, &drilling->drills[r]);
     return result;
 }
 

@@ -218,7 +218,7 @@ static int place_jumps(const struct writing *writing, const struct trace_file *f
         probe->is_placed = probe->jump[0] != 0;
         probe->is_restored = false;
         probe->rests = probe->is_placed && trace_rests_at_once(session, probe);
-        trace_check_spare(probe);
+        trace_check_spare(session, probe);
         if (probe->is_placed)
             trace_note_site_of(session, i);
         if (probe->is_placed && !probe->rests)

@@ -478,7 +478,7 @@ static int place_first(struct trace_session *session, size_t first, size_t count
         struct trace_probe *probe = &session->probes.items[i];
         probe->rests = probe->jump[0] && trace_rests_at_once(session, probe);
         probe->is_placed |= probe->rests;
-        trace_check_spare(probe);
+        trace_check_spare(session, probe);
     }
     struct placing placing = {.session = session, .pid = session->process.pid, .begins = begins};
     const int result = place_jumps(&placing, first, count, error);

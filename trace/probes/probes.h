@@ -52,8 +52,9 @@ bool trace_may_be_called(const struct plan_function *function);
 
 bool trace_is_measured(const struct trace_file *file);
 
-/* Drops a spare probe whose jump cannot be written into running code. */
-void trace_check_spare(struct trace_probe *probe);
+/* Drops a spare probe whose jump cannot be written into running code. In a program of a command's
+ * children it is there from the start, but off: forked processes share the switch alone. */
+void trace_check_spare(const struct trace_session *session, struct trace_probe *probe);
 
 /* == islands.c == */
 

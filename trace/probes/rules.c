@@ -71,13 +71,13 @@ bool trace_may_rest(const struct trace_session *session, const struct trace_prob
 bool trace_has_spares(const struct trace_session *session)
 {
     const struct trace_options *options = &session->options;
-    return session->backend->can_rest && !options->children && !options->all_points &&
-           options->rest_ns != TRACE_NEVER;
+    return session->backend->can_rest && (!options->children || options->drill.adaptive) &&
+           !options->all_points && options->rest_ns != TRACE_NEVER;
 }
 
-void trace_check_spare(struct trace_probe *probe)
+void trace_check_spare(const struct trace_session *session, struct trace_probe *probe)
 {
-    if (!probe->is_spare || probe->rests)
+    if (!probe->is_spare || probe->rests || session->options.children)
         return;
     probe->is_spare = probe->is_placed = false;
     memset(probe->jump, 0, sizeof probe->jump);
