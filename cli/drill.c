@@ -1,6 +1,7 @@
 /* Reads the options of `sprof trace` for drill-downs, and prints what came of one. */
 #include "cli/drill.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -97,6 +98,42 @@ int cli_drill_apply(struct cli_drill *drill, struct cli_texts *children_of,
     trace->drill.conditions = drill->over.list.items;
     trace->drill.condition_count = drill->over.list.count;
     return result;
+}
+
+/* == --observe == */
+
+static void print_each(const char *option, const struct cli_texts *texts)
+{
+    for (size_t i = 0; i < texts->list.count; i++)
+        printf("%s = %s\n", option, texts->list.items[i]);
+}
+
+static void print_comment(const char *lines)
+{
+    while (lines && *lines) {
+        const size_t length = strcspn(lines, "\n");
+        printf("# %.*s\n", (int)length, lines);
+        lines += length + (lines[length] == '\n');
+    }
+}
+
+int cli_print_drill_config(const struct cli_drill *drill, const struct cli_texts *modules,
+                           const char *program, const char *answer, struct sprof_error *error)
+{
+    const char *slash = strrchr(program, '/');
+    printf("# Options for `sprof trace --config FILE`. Without `observe` it adds probes.\n"
+           "[program %s]\nadaptive\nobserve\n",
+           slash ? slash + 1 : program);
+    print_each("root", &drill->roots);
+    for (size_t i = 0; i < drill->over.list.count; i++)
+        printf("over = %s\n", drill->over.list.items[i].text);
+    if (drill->step_ns)
+        printf("step = %lluns\n", (unsigned long long)drill->step_ns);
+    if (drill->uncalled)
+        puts("uncalled = add");
+    print_each("module", modules);
+    print_comment(answer);
+    return cli_finish_output(error);
 }
 
 void cli_drill_release(struct cli_drill *drill)

@@ -26,6 +26,11 @@ int cli_drill_apply(struct cli_drill *drill, struct cli_texts *children_of,
                     struct trace_options *trace, struct sprof_error *error);
 void cli_drill_release(struct cli_drill *drill);
 
+/* Writes a file of options to standard output: a section for the program (a path) with this
+ * drill-down's options, and what --observe has found, as comments. */
+int cli_print_drill_config(const struct cli_drill *drill, const struct cli_texts *modules,
+                           const char *program, const char *answer, struct sprof_error *error);
+
 /* Prints the answer of a drill-down, line by line; NULL: there was none. */
 void cli_say_drilled(struct cli_terminal *terminal, const char *answer);
 

@@ -267,6 +267,18 @@ static struct trace_options options_of(struct cli_terminal *terminal,
     };
 }
 
+static int say_drilled(struct cli_terminal *terminal, struct cli_trace_arguments *arguments,
+                       const struct cli_operands *operands, const char *answer,
+                       struct sprof_error *error)
+{
+    cli_say_drilled(terminal, answer);
+    if (!arguments->drill.observe)
+        return 0;
+    find_program(arguments, operands, arguments->program);
+    return cli_print_drill_config(&arguments->drill, &arguments->modules, arguments->program,
+                                  answer, error);
+}
+
 static int run(struct cli_terminal *terminal, void *all, const struct cli_operands *operands,
                struct sprof_error *error)
 {
@@ -294,7 +306,7 @@ static int run(struct cli_terminal *terminal, void *all, const struct cli_operan
         cli_signals_end_by(trace.end_fd);
     status = trace_run(session, &result, error);
     if (!status)
-        cli_say_drilled(terminal, trace_drill_answer(session));
+        status = say_drilled(terminal, arguments, operands, trace_drill_answer(session), error);
     trace_free(session);
     if (!status)
         cli_say_traced(terminal, &trace, &result);

@@ -132,10 +132,15 @@ conditions)
     said '^sprof: never was not called'
     said '^sprof: (ended before it was known what has the time of handle|culprit: .* of the time of handle|handle has had probes below it for too short)'
     # What would be done.
-    drill --root '^handle$' --observe
+    drill --root '^handle$' --over '300us : ^handle$' --observe
     said 'would be added below handle: '
     said '^sprof:   at_level_1$'
     [ "$("$SPROF" sql t.db --format csv "SELECT count(DISTINCT function) FROM v_call_stats" | tail -n 1 | tr -d '\r')" = 1 ] || fail "--observe has added probes"
+    # Its options are a file of options, with what was found as comments.
+    grep -q '^#   at_level_1$' out || fail "the file does not hold what was found: $(cat out)"
+    grep -v '^observe' out >observed.ini
+    expect 0 timeout 200 "$SPROF" trace -o t.db --overwrite -p "$server" --config observed.ini
+    said '^sprof: culprit: culprit'
     # Without --adaptive: the root and what it calls.
     expect 0 "$SPROF" trace -o r.db --overwrite -p "$server" --root '^handle$' --duration 1
     "$SPROF" sql r.db --format csv "SELECT function FROM v_call_stats ORDER BY 1" | tail -n +2 | tr -d '\r' | cut -d'(' -f1 | paste -sd ' ' >found
