@@ -352,6 +352,7 @@ left_behind() {
     [ ! -e "$place" ] || fail "what a killed recorder left is still there"
     [ -d "$XDG_RUNTIME_DIR/sprof-mine12" ] || fail "somebody else's directory is gone"
     [ "$(ls "$XDG_RUNTIME_DIR"/sprof-??????/agent | wc -l)" = 1 ] || fail "a living recorder's socket is gone"
+    kill -TERM "$child"
     wait "$child"
 }
 
