@@ -111,8 +111,8 @@ static int check(const struct cli_trace_arguments *arguments, const struct cli_o
         return sprof_error_set(error, SPROF_EUSAGE, 0,
                                "--paused waits for `sprof ctl start`, --delay for its time: give "
                                "one of them");
-    if (arguments->mode != TRACE_STATS && (arguments->paths || arguments->callers))
-        return sprof_error_set(error, SPROF_EUSAGE, 0, "--%s needs --mode stats",
+    if (arguments->mode == TRACE_COVERAGE && (arguments->paths || arguments->callers))
+        return sprof_error_set(error, SPROF_EUSAGE, 0, "--%s needs --mode stats or log",
                                arguments->paths ? "paths" : "callers");
     if (arguments->paths && arguments->callers)
         return sprof_error_set(error, SPROF_EUSAGE, 0,

@@ -73,9 +73,6 @@ static int set_mode(struct trace_session *session, enum trace_mode mode, struct 
     if (!result)
         result = trace_flush(session, error);
     const enum trace_mode before = session->mode;
-    if (mode == TRACE_LOG && (session->options.paths || session->options.callers))
-        result = sprof_error_set(error, SPROF_EUSAGE, 0,
-                                 "a trace with --paths or --callers does not log calls");
     if (!result && mode == TRACE_LOG && trace_keeps(session))
         result = sprof_error_set(error, SPROF_EUSAGE, 0,
                                  "a trace with --keep does not log calls: both need each thread's "

@@ -239,7 +239,6 @@ END
     done
     expect 2 "$SPROF" trace --depth 3 -- ./program && said 'mode log'
     expect 2 "$SPROF" trace --max-size 3M -- ./program && said 'mode log'
-    expect 2 "$SPROF" trace --mode log --paths -- ./program && said 'mode stats'
     ;;
 wraps)
     # A ring comes to its end many times, with the first half of a call's beginning in its last place, too: all words are the call's.
@@ -599,6 +598,27 @@ print(sum(int(row["calls"]) for row in csv.DictReader(open("stats.csv"))))')" = 
     run "$SPROF" report -i program.db --edges
     grep -q 'calls' out || fail "not said that calls are counted"
     expect 2 "$SPROF" trace --callers --paths -- ./program && said 'give one of them'
+    # A log has the same callers and the same tree, and its rows.
+    mv found wanted
+    traced logged --callers -- ./program
+    sql logged.db "SELECT caller, callee, samples FROM v_edge ORDER BY 1, 2" >found
+    diff wanted found >out || fail "other callers in a log"
+    "$SPROF" trace --paths -o paths.db -- ./program >got 2>err || fail "exit status"
+    traced logged --paths -- ./program
+    adds_up logged.db
+    for file in paths logged; do
+        "$SPROF" report "$file.db" --tree --min-percent 0 -n 0 --format csv >tree.csv 2>err || fail "no tree"
+        python3 - <<'END' >$file.tree
+import csv
+path = []
+for row in csv.DictReader(open("tree.csv")):
+    path[int(row["depth"]) - 1:] = [row["function"]]
+    print(len(path), *path[-4:], row["exclusive_samples"])
+END
+    done
+    sort paths.tree >wanted
+    sort logged.tree | diff wanted - >out || fail "another tree in a log"
+    [ "$(wc -l <wanted)" -gt 1000 ] || fail "no deep tree"
     ;;
 uncalled)
     # A log in which nothing was called is told from figures without one.

@@ -9,7 +9,7 @@ void trace_set_extras(struct trace_session *session)
     const struct trace_options *options = &session->options;
     uint32_t extras = options->paths ? PROBE_PATHS : options->callers ? PROBE_CALLERS : 0;
     if (session->mode == TRACE_LOG)
-        extras = PROBE_LOG;
+        extras |= PROBE_LOG;
     if (trace_warns(options))
         extras |= PROBE_WARN;
     if (session->memory.is_spare)
