@@ -5,6 +5,7 @@
 
 #include <CUnit/CUnit.h>
 #include <string.h>
+#include <sys/mman.h>
 
 static const struct symbolize_type single = {.kind = SYMBOLIZE_FLOAT, .bytes = 4, .name = "float"};
 static const struct symbolize_type view = {
@@ -28,6 +29,10 @@ static void begin(struct scene *scene, const char *rule, const struct symbolize_
     struct trace_rule made = {0};
     memset(scene, 0, sizeof *scene);
     scene->session.trace = &scene->trace;
+    scene->session.process.shared =
+        mmap(NULL, sizeof *scene->session.process.shared, PROT_READ | PROT_WRITE,
+             MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    CU_ASSERT_NOT_EQUAL_FATAL(scene->session.process.shared, MAP_FAILED);
     CU_ASSERT_EQUAL_FATAL(rules_keep_parse(&made.rule, rule, NULL), 0);
     CU_ASSERT_EQUAL_FATAL(sprof_vec_push(&scene->trace.kept.rules, made), 0);
     scene->located = (struct symbolize_located){.type = type, .follows = follows};
@@ -73,6 +78,7 @@ static void end(struct scene *scene)
     rules_keep_release(&scene->trace.kept.rules.items[0].rule);
     sprof_vec_release(&scene->trace.kept.rules);
     sprof_vec_release(&scene->session.values.noted);
+    munmap(scene->session.process.shared, sizeof *scene->session.process.shared);
     sprof_arena_release(&scene->session.arena);
 }
 
