@@ -42,8 +42,8 @@ struct probe_heap_use {
  * Entries with another number are free, so none is cleared. */
 enum { PROBE_HEAP_MET = 512 };
 struct probe_heap_met {
-    uint64_t number;                 /* of the allocation, from 1 */
-    uint64_t places[PROBE_HEAP_MET]; /* the number << 18 | function */
+    uint64_t number;                  /* of the allocation, from 1 */
+    uint64_t entries[PROBE_HEAP_MET]; /* the number << 18 | function */
 };
 
 /* A block of glibc's that a checked call has allocated and that is not freed yet. Each block has

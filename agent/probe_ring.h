@@ -51,17 +51,17 @@ enum probe_exit {
 };
 
 /* From bit 0: 18 bits function, 21 depth, 3 exit, 2 kind, 20 position. */
-static inline uint64_t probe_log_header(uint64_t place, uint32_t kind, uint32_t exit,
+static inline uint64_t probe_log_header(uint64_t position, uint32_t kind, uint32_t exit,
                                         uint32_t depth, uint32_t function)
 {
-    return place << 44 | (uint64_t)kind << 42 | (uint64_t)exit << 39 | (uint64_t)depth << 18 |
+    return position << 44 | (uint64_t)kind << 42 | (uint64_t)exit << 39 | (uint64_t)depth << 18 |
            function;
 }
 #define PROBE_LOG_FUNCTION(header) ((uint32_t)(header)&0x3ffff)
 #define PROBE_LOG_DEPTH(header) ((uint32_t)((header) >> 18) & 0x1fffff)
 #define PROBE_LOG_EXIT(header) ((uint32_t)((header) >> 39) & 7)
 #define PROBE_LOG_KIND(header) ((uint32_t)((header) >> 42) & 3)
-#define PROBE_LOG_IS_AT(header, place) ((header) >> 44 == ((place)&0xfffff))
+#define PROBE_LOG_IS_AT(header, position) ((header) >> 44 == ((position)&0xfffff))
 
 static inline uint64_t probe_ring_bytes(uint32_t slab)
 {

@@ -28,23 +28,23 @@ uint64_t counters_ring_tail(const struct counters_ring *ring, uint64_t head)
     return head - tail > ring->units ? head : tail;
 }
 
-void counters_ring_read(const struct counters_ring *ring, uint64_t place)
+void counters_ring_read(const struct counters_ring *ring, uint64_t position)
 {
-    atomic_store_explicit(&ring->ring->tail, place, memory_order_release);
+    atomic_store_explicit(&ring->ring->tail, position, memory_order_release);
 }
 
-uint64_t *counters_ring_unit(const struct counters_ring *ring, uint64_t place)
+uint64_t *counters_ring_unit(const struct counters_ring *ring, uint64_t position)
 {
-    return ring->words + place % ring->units * UNIT_WORDS;
+    return ring->words + position % ring->units * UNIT_WORDS;
 }
 
-uint32_t counters_ring_entry(const struct counters_ring *ring, uint64_t place, uint64_t head,
+uint32_t counters_ring_entry(const struct counters_ring *ring, uint64_t position, uint64_t head,
                              bool keeps, uint64_t *header)
 {
-    *header = __atomic_load_n(counters_ring_unit(ring, place), __ATOMIC_ACQUIRE);
+    *header = __atomic_load_n(counters_ring_unit(ring, position), __ATOMIC_ACQUIRE);
     const uint32_t kind = PROBE_LOG_KIND(*header);
     const uint32_t units = keeps ? probe_kept_units(*header) : kind == PROBE_LOG_END ? 1 : 2;
-    const bool is_entry = kind && PROBE_LOG_IS_AT(*header, place) && head - place >= units &&
+    const bool is_entry = kind && PROBE_LOG_IS_AT(*header, position) && head - position >= units &&
                           units <= PROBE_KEPT_UNITS + PROBE_VALUED_UNITS;
     return is_entry ? units : 0;
 }
@@ -66,13 +66,13 @@ void counters_ring_empty(const struct counters_pages *pages, uint32_t slab)
 bool counters_next_warning(struct probe_warnings *warnings, uint64_t head,
                            struct probe_warning *warning)
 {
-    uint64_t place = atomic_load(&warnings->tail);
-    if (head - place > PROBE_WARNINGS) /* only the program can have written that */
-        atomic_store(&warnings->tail, place = head);
-    const struct probe_warning *from = &warnings->items[place % PROBE_WARNINGS];
-    if (place == head || atomic_load(&from->place) != place + 1)
+    uint64_t position = atomic_load(&warnings->tail);
+    if (head - position > PROBE_WARNINGS) /* only the program can have written that */
+        atomic_store(&warnings->tail, position = head);
+    const struct probe_warning *from = &warnings->items[position % PROBE_WARNINGS];
+    if (position == head || atomic_load(&from->place) != position + 1)
         return false;
     *warning = *from;
-    atomic_store(&warnings->tail, place + 1);
+    atomic_store(&warnings->tail, position + 1);
     return true;
 }

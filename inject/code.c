@@ -213,8 +213,8 @@ static void find_signal_return(struct inject_code *code, struct image *image, ui
         code->ways.signal_return = bias + vaddr + (uint64_t)(at - (const uint8_t *)text.data);
 }
 
-static int look_into_libc(struct inject_code *code, struct image *image,
-                          const struct inject_stacks_module *module)
+static int note_libc(struct inject_code *code, struct image *image,
+                     const struct inject_stacks_module *module)
 {
     const uint64_t bias = module->bias;
     find_loading(code, image, bias);
@@ -229,13 +229,13 @@ static int look_into_libc(struct inject_code *code, struct image *image,
     return result;
 }
 
-static int look_into(void *context, struct inject_stacks_module *module,
-                     const struct model_mmap *mapping, struct image *image)
+static int note_module(void *context, struct inject_stacks_module *module,
+                       const struct model_mmap *mapping, struct image *image)
 {
     struct inject_code *code = context;
     module->kind = (int)kind_of(module->path, code->executable, image);
     const bool runs = module->kind == MODULE_LIBC && !plan_is_idle_copy(code->pid, mapping);
-    return runs ? look_into_libc(code, image, module) : 0;
+    return runs ? note_libc(code, image, module) : 0;
 }
 
 int inject_code_open(struct inject_code **out, pid_t pid, struct cache *cache,
@@ -246,7 +246,7 @@ int inject_code_open(struct inject_code **out, pid_t pid, struct cache *cache,
         return sprof_error_memory(error);
     inject_program_file(pid, code->executable);
     code->pid = pid;
-    int result = inject_stacks_open(&code->stacks, pid, cache, look_into, code)
+    int result = inject_stacks_open(&code->stacks, pid, cache, note_module, code)
                      ? sprof_error_memory(error)
                      : 0;
     if (!result && (!code->dlopen || !code->ways.signal_return))

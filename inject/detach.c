@@ -25,9 +25,9 @@ enum {
     PAGE_CALLS = 256,       /* most libraries need one */
 };
 
-/* Limits for all threads to leave the thunks: of time, or LOOKS slow stops. */
+/* Limits for all threads to leave the thunks: of time, or TRIES slow stops. */
 static const uint64_t patience_ns = UINT64_C(4000000000), most_patience_ns = UINT64_C(30000000000);
-enum { LOOKS = 40 };
+enum { TRIES = 40 };
 
 /* == Frames in flight == */
 
@@ -313,9 +313,9 @@ static int while_stopped(struct inject_leaving *leaving, bool (*act)(struct inje
 {
     const uint64_t first_ns = sprof_clock_monotonic_ns();
     long between_ms = BETWEEN_MS;
-    unsigned looks = 0;
+    unsigned tries = 0;
     for (uint64_t begin_ns; (begin_ns = sprof_clock_monotonic_ns()) - first_ns < patience_ns ||
-                            (looks && looks < LOOKS && begin_ns - first_ns < most_patience_ns);) {
+                            (tries && tries < TRIES && begin_ns - first_ns < most_patience_ns);) {
         struct stopped_act stopped = {.leaving = leaving, .act = act};
         const int result = inject_stop_while(&leaving->stop, leaving->process->pid, act_stopped,
                                              &stopped, leaving->error);
@@ -325,7 +325,7 @@ static int while_stopped(struct inject_leaving *leaving, bool (*act)(struct inje
         }
         if (result)
             return result;
-        looks++;
+        tries++;
         if (!stopped.is_known)
             return sprof_error_set(leaving->error, SPROF_ESTATE, 0,
                                    "process %d has executed another program, in which there are no "

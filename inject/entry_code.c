@@ -12,7 +12,7 @@ struct search {
     bool found;
 };
 
-static int look_into(void *context, const struct model_mmap *mapping)
+static int search_mapping(void *context, const struct model_mmap *mapping)
 {
     struct search *search = context;
     const uint64_t offset = search->entry->at - mapping->address;
@@ -34,7 +34,7 @@ int inject_entry_code_find(struct inject_entry_code *entry, pid_t pid, struct sp
     struct search search = {entry, pid, false};
     uint8_t there[ARCH_CALLS_CODE_BYTES];
     entry->at = target_entry(pid);
-    if (entry->at && target_each_mapping(pid, look_into, &search))
+    if (entry->at && target_each_mapping(pid, search_mapping, &search))
         return sprof_error_memory(error);
     if (search.found && target_read_memory(pid, entry->at, there, sizeof there) == sizeof there &&
         (!memcmp(there, entry->original, sizeof there) ||

@@ -104,7 +104,7 @@ static bool may_hide_unwinder(struct image *image)
             memmem(names.data, names.size, "dl_iterate_phdr", sizeof "dl_iterate_phdr"));
 }
 
-static void look_for_unwinder(struct inject_raw *raw, struct image *image, uint64_t bias)
+static void find_unwinder(struct inject_raw *raw, struct image *image, uint64_t bias)
 {
     static const char *const names[] = {"_Unwind_RaiseException", "__register_frame_info",
                                         "__deregister_frame_info", NULL};
@@ -122,7 +122,7 @@ static void look_for_unwinder(struct inject_raw *raw, struct image *image, uint6
     }
 }
 
-static int look_for_busy(struct inject_raw *raw, struct image *image, uint64_t bias)
+static int find_busy(struct inject_raw *raw, struct image *image, uint64_t bias)
 {
     struct image_symbol found[sizeof busy / sizeof *busy];
     image_find_symbols(image, busy, found);
@@ -135,7 +135,7 @@ static int look_for_busy(struct inject_raw *raw, struct image *image, uint64_t b
     return 0;
 }
 
-static int look_into(void *context, const struct model_mmap *mapping)
+static int read_mapping(void *context, const struct model_mmap *mapping)
 {
     struct inject_raw *raw = context;
     struct image *image;
@@ -150,8 +150,8 @@ static int look_into(void *context, const struct model_mmap *mapping)
         return result;
     uint64_t vaddr = mapping->file_offset;
     image_vaddr_of_mapping(image, mapping->file_offset, &vaddr);
-    look_for_unwinder(raw, image, mapping->address - vaddr);
-    result = look_for_busy(raw, image, mapping->address - vaddr);
+    find_unwinder(raw, image, mapping->address - vaddr);
+    result = find_busy(raw, image, mapping->address - vaddr);
     image_free(image);
     return result;
 }
@@ -182,9 +182,9 @@ const char *inject_raw_obstacle(pid_t pid, const char *path)
     struct image *image;
     const struct image_request request = {.file = {.path = path}};
     if (pid)
-        target_each_mapping(pid, look_into, &raw);
+        target_each_mapping(pid, read_mapping, &raw);
     else if (!image_open(&image, &request, NULL)) {
-        look_for_unwinder(&raw, image, 0);
+        find_unwinder(&raw, image, 0);
         image_free(image);
     }
     sprof_vec_release(&raw.busy);
@@ -198,7 +198,7 @@ int inject_raw_open(struct inject_raw **out, pid_t pid, struct cache *cache,
     if (!raw)
         return sprof_error_memory(error);
     raw->pid = pid;
-    int result = target_each_mapping(pid, look_into, raw) ||
+    int result = target_each_mapping(pid, read_mapping, raw) ||
                          inject_stacks_open(&raw->stacks, pid, cache, NULL, NULL)
                      ? sprof_error_memory(error)
                      : 0;

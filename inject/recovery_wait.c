@@ -50,29 +50,29 @@ static bool is_borrowed(const struct inject_stopped *thread, uint8_t bytes[STACK
     return false;
 }
 
-struct looking {
+struct finding {
     struct inject_stop stop;
     uint8_t *bytes;
     bool surely; /* without old frames in reused stack */
     bool is_any_borrowed;
 };
 
-static void look(void *context)
+static void find_borrowed(void *context)
 {
-    struct looking *looking = context;
-    for (size_t i = 0; i < looking->stop.threads.count && !looking->is_any_borrowed; i++) {
-        const struct inject_stopped *thread = &looking->stop.threads.items[i];
-        looking->is_any_borrowed =
-            (!looking->surely || blocks_all(thread)) && is_borrowed(thread, looking->bytes);
+    struct finding *finding = context;
+    for (size_t i = 0; i < finding->stop.threads.count && !finding->is_any_borrowed; i++) {
+        const struct inject_stopped *thread = &finding->stop.threads.items[i];
+        finding->is_any_borrowed =
+            (!finding->surely || blocks_all(thread)) && is_borrowed(thread, finding->bytes);
     }
 }
 
 /* 1: yes; 0: no; or a negative code. */
 static int has_borrowed(pid_t pid, bool surely, uint8_t *bytes, struct sprof_error *error)
 {
-    struct looking looking = {.bytes = bytes, .surely = surely};
-    const int result = inject_stop_while(&looking.stop, pid, look, &looking, error);
-    return result ? result : looking.is_any_borrowed;
+    struct finding finding = {.bytes = bytes, .surely = surely};
+    const int result = inject_stop_while(&finding.stop, pid, find_borrowed, &finding, error);
+    return result ? result : finding.is_any_borrowed;
 }
 
 int inject_recovery_wait(pid_t pid, struct sprof_error *error)

@@ -51,7 +51,8 @@ static bool has_unwinder(struct image *image)
 }
 
 /* A file that cannot be read counts as one with an unwinder. */
-static bool look_into(const struct inject_leaving *leaving, const struct inject_text_pages *text)
+static bool registers_tables(const struct inject_leaving *leaving,
+                             const struct inject_text_pages *text)
 {
     const char *path = text->file.path;
     struct image *image;
@@ -77,7 +78,7 @@ void inject_leaving_know_files(struct inject_leaving *leaving)
         const struct inject_text_pages *text = &leaving->texts.items[i];
         if (find(leaving, text->file.path))
             continue;
-        const struct inject_known_file file = {text->file.path, look_into(leaving, text)};
+        const struct inject_known_file file = {text->file.path, registers_tables(leaving, text)};
         if (sprof_vec_push(&leaving->known_files, file))
             return;
     }

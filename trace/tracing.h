@@ -82,7 +82,7 @@ struct trace_probe {
     uint32_t unlogged_second;    /* to which that row belongs, in the run */
     uint64_t unlogged_in_second; /* calls in that row */
     uint64_t first_ns;           /* of its first call, in time of the run */
-    bool is_looked_for;          /* has a row of coverage */
+    bool has_coverage_row;       /* has a row of coverage */
     bool is_unplaced;            /* in no recorded module, so without rows */
     bool is_restored;            /* original bytes are back in some process */
     bool was_off;                /* at the last pass of passed.c */

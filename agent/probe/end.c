@@ -178,34 +178,35 @@ enum { CHAIN_MOST = 1 << 22 }; /* a longer chain is a loop */
 
 /* == Places of calls that have jumped == */
 
-static inline struct record *places_of(const struct thread *thread)
+static inline struct record *jumpers_of(const struct thread *thread)
 {
     return (struct record *)(uintptr_t)PROBE_JUMPERS_AT + (uint64_t)thread->slab * PROBE_JUMPERS;
 }
 
 /* True: it holds an open call of this thread, or of a stack whose slots map there. */
-static inline bool is_taken(const struct thread *thread, const struct record *place)
+static inline bool is_taken(const struct thread *thread, const struct record *jumper)
 {
-    return place->serial && (place->serial == thread->serial || record_of(place->slot) == place);
+    return jumper->serial &&
+           (jumper->serial == thread->serial || record_of(jumper->slot) == jumper);
 }
 
 /* The search starts at the last one taken, usually free again. NULL: LOOKS were taken. */
-static inline struct record *take_place(struct thread *thread)
+static inline struct record *take_jumper(struct thread *thread)
 {
     enum { LOOKS = 64 };
-    struct record *places = places_of(thread);
+    struct record *jumpers = jumpers_of(thread);
     for (uint32_t look = 0; look < LOOKS; look++) {
         const uint32_t at = thread->next_jumper++ % PROBE_JUMPERS;
-        if (!is_taken(thread, &places[at]))
-            return &places[at];
+        if (!is_taken(thread, &jumpers[at]))
+            return &jumpers[at];
     }
     return NULL;
 }
 
-static inline void give_place_back(struct thread *thread, const struct record *record)
+static inline void give_jumper_back(struct thread *thread, const struct record *record)
 {
     if (is_jumper(record) && !record->serial &&
-        (uint32_t)(record - places_of(thread)) == (thread->next_jumper - 1) % PROBE_JUMPERS)
+        (uint32_t)(record - jumpers_of(thread)) == (thread->next_jumper - 1) % PROBE_JUMPERS)
         thread->next_jumper--;
 }
 
@@ -264,7 +265,7 @@ static inline void drop_innermost(struct thread *thread, uint64_t now, enum prob
     thread->innermost = parent;
     if (is_own(thread, record->slot) || !is_jumper_to(parent, record->slot))
         record->parent = &thread->root;
-    give_place_back(thread, record);
+    give_jumper_back(thread, record);
 }
 
 /* Makes an open call the innermost. False: it is not in the chain. */
@@ -311,7 +312,7 @@ static inline void end_call(struct thread *thread, struct record *record, uint64
     atomic_signal_fence(memory_order_seq_cst);
     /* last: a signal handler follows these links */
     for (const struct record *jumper = first; jumpers; jumper = jumper->parent, jumpers--)
-        give_place_back(thread, jumper);
+        give_jumper_back(thread, jumper);
     if (is_in_chain && parent != first && exit == PROBE_EXIT_RETURN)
         take_off_end(parent, now);
 }
@@ -355,14 +356,14 @@ static void take_in(struct thread *thread, struct record *record)
 }
 
 /* The new record is open once it is in the chain: see settle(). */
-static void move(struct thread *thread, struct record *record, struct record *place, bool is_apart)
+static void move(struct thread *thread, struct record *record, struct record *jumper, bool is_apart)
 {
-    *place = *record;
-    place->serial = 0;
-    place->return_address = record->begin;
-    place->begin = is_apart ? PROBE_JUMPER_APART : PROBE_JUMPER_IN_CHAIN;
-    make_innermost(thread, place);
-    place->serial = thread->serial;
+    *jumper = *record;
+    jumper->serial = 0;
+    jumper->return_address = record->begin;
+    jumper->begin = is_apart ? PROBE_JUMPER_APART : PROBE_JUMPER_IN_CHAIN;
+    make_innermost(thread, jumper);
+    jumper->serial = thread->serial;
     atomic_signal_fence(memory_order_seq_cst);
     record->serial = 0;
 }
@@ -373,10 +374,10 @@ SAVES_ALL struct record *probe_jump(struct thread *thread, struct record *record
     const bool is_in_chain = thread->innermost == record || uncover(thread, record, now);
     if (!is_in_chain)
         take_in(thread, record);
-    struct record *place = is_cut(record, next) ? NULL : take_place(thread);
-    if (place) {
-        move(thread, record, place, !is_in_chain);
-        return place;
+    struct record *jumper = is_cut(record, next) ? NULL : take_jumper(thread);
+    if (jumper) {
+        move(thread, record, jumper, !is_in_chain);
+        return jumper;
     }
     struct record *parent = above(thread, record);
     count_exit(stat_of(record), PROBE_EXIT_TAIL_CUT);

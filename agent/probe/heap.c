@@ -68,7 +68,7 @@ static inline uint64_t key_of(uint64_t block)
     return block >> 4 | (uint64_t)probe_inside.pid << 43;
 }
 
-static inline struct probe_heap_block *place_of(uint64_t key)
+static inline struct probe_heap_block *entry_of(uint64_t key)
 {
     const uint64_t mixed = key * UINT64_C(0x9e3779b97f4a7c15);
     return &probe_inside.shared->heap.watched[mixed >> 48 & (PROBE_HEAP_WATCHED - 1)];
@@ -84,35 +84,35 @@ static inline uint64_t header_noted(uint64_t key, uint64_t header)
 static void watch(uint64_t block, uint32_t function)
 {
     const uint64_t key = key_of(block), header = word_at(block - 8);
-    struct probe_heap_block *place = place_of(key);
+    struct probe_heap_block *entry = entry_of(key);
     if (header >= size_most)
         return;
-    atomic_store(&place->key, 0);
-    atomic_store(&place->function, function);
-    atomic_store(&place->header, header_noted(key, header));
-    atomic_store(&place->key, key);
+    atomic_store(&entry->key, 0);
+    atomic_store(&entry->function, function);
+    atomic_store(&entry->header, header_noted(key, header));
+    atomic_store(&entry->key, key);
 }
 
 static void unwatch(uint64_t block)
 {
     uint64_t key = key_of(block);
-    struct probe_heap_block *place = place_of(key);
-    if (atomic_load_explicit(&place->key, memory_order_relaxed) == key)
-        atomic_compare_exchange_strong(&place->key, &key, 0);
+    struct probe_heap_block *entry = entry_of(key);
+    if (atomic_load_explicit(&entry->key, memory_order_relaxed) == key)
+        atomic_compare_exchange_strong(&entry->key, &key, 0);
 }
 
 enum watched { UNKNOWN, SAME, CHANGED };
 
 /* The block must be watched before and after the read. */
-static enum watched look_up(uint64_t block)
+static enum watched find_block(uint64_t block)
 {
     const uint64_t key = key_of(block);
-    struct probe_heap_block *place = place_of(key);
-    if (atomic_load(&place->key) != key)
+    struct probe_heap_block *entry = entry_of(key);
+    if (atomic_load(&entry->key) != key)
         return UNKNOWN;
-    const uint64_t noted = atomic_load(&place->header);
+    const uint64_t noted = atomic_load(&entry->header);
     const uint64_t now = word_at(block - 8);
-    if ((noted ^ header_noted(key, 0)) >> 38 || atomic_load(&place->key) != key)
+    if ((noted ^ header_noted(key, 0)) >> 38 || atomic_load(&entry->key) != key)
         return UNKNOWN;
     return now < size_most && noted == header_noted(key, now) && !(now & NEVER) ? SAME : CHANGED;
 }
@@ -135,12 +135,12 @@ static bool is_header(uint64_t header)
 
 /* A watched neighbour must have its header. Another must lead to a page's end, where arenas end, or
  * to a header on an existing page. */
-static enum broken look_behind(uint64_t block, uint64_t size, bool is_other_arena)
+static enum broken check_behind(uint64_t block, uint64_t size, bool is_other_arena)
 {
     const uint64_t next = block + size, header = word_at(next - 8);
     const uint64_t next_size = header & ~(uint64_t)FLAGS;
     if (!(header & BEFORE_IN_USE) || !is_header(header) || next_size < CHUNK_HEADER ||
-        (header & OTHER_ARENA && !is_other_arena) || look_up(next) == CHANGED)
+        (header & OTHER_ARENA && !is_other_arena) || find_block(next) == CHANGED)
         return NEXT;
     const uint64_t end = next - CHUNK_HEADER + next_size;
     if (end % PROBE_PAGE == 0 || !is_same_page(end + 8, next - 8))
@@ -150,7 +150,7 @@ static enum broken look_behind(uint64_t block, uint64_t size, bool is_other_aren
 }
 
 /* If its size is unknown, only its page is read. */
-static enum broken look_at(uint64_t block, enum watched known)
+static enum broken check_block(uint64_t block, enum watched known)
 {
     const uint64_t header = word_at(block - 8), size = header & ~(uint64_t)FLAGS;
     if (known == CHANGED)
@@ -164,21 +164,21 @@ static enum broken look_at(uint64_t block, enum watched known)
         return OWN;
     if (known != SAME && !is_same_page(block - 8, block + size - 8))
         return GOOD;
-    return look_behind(block, size, header & OTHER_ARENA);
+    return check_behind(block, size, header & OTHER_ARENA);
 }
 
 /* Only if it is watched or a checked call is open. */
-static void look_before_free(struct thread *thread, struct probe_heap_thread *heap, uint64_t block)
+static void check_before_free(struct thread *thread, struct probe_heap_thread *heap, uint64_t block)
 {
     const bool is_open = heap && heap->open;
     if (!block || block % CHUNK_HEADER)
         return;
-    const enum watched known = look_up(block);
+    const enum watched known = find_block(block);
     if (known == UNKNOWN && !is_open)
         return;
     const uint32_t function = known == UNKNOWN ? heap->calls[heap->open - 1].function
-                                               : atomic_load(&place_of(key_of(block))->function);
-    const enum broken broken = look_at(block, known);
+                                               : atomic_load(&entry_of(key_of(block))->function);
+    const enum broken broken = check_block(block, known);
     if (broken == GOOD || (heap && heap->reported == block) ||
         (!has_begun(thread) && !probe_begin_thread(thread)))
         return;
@@ -212,7 +212,7 @@ struct meeting {
     bool are_all; /* all functions with several open calls are in the table */
 };
 
-/* Whether the table has a function; notes it. Where there is no place near its own, or an
+/* Whether the table has a function; notes it. Where there is no entry near its own, or an
  * allocation in a signal's handler has taken the table, it has not all from then on. */
 static bool find_met(struct meeting *meeting, uint64_t function)
 {
@@ -220,18 +220,18 @@ static bool find_met(struct meeting *meeting, uint64_t function)
     _Static_assert(PROBE_THUNKS <= 1 << FUNCTION_BITS, "functions");
     const uint64_t mark = meeting->number << FUNCTION_BITS | function,
                    first = function * UINT64_C(0x9e3779b97f4a7c15) >> 48;
-    bool is_there = false, has_place = false;
-    for (uint32_t i = 0; i < TRIES && !has_place; i++) {
-        uint64_t *place = &meeting->met->places[(first + i) % PROBE_HEAP_MET];
-        const uint64_t found = __atomic_load_n(place, __ATOMIC_RELAXED);
+    bool is_there = false, has_entry = false;
+    for (uint32_t i = 0; i < TRIES && !has_entry; i++) {
+        uint64_t *entry = &meeting->met->entries[(first + i) % PROBE_HEAP_MET];
+        const uint64_t found = __atomic_load_n(entry, __ATOMIC_RELAXED);
         is_there = found == mark;
-        has_place = is_there || found >> FUNCTION_BITS != meeting->number;
-        if (has_place)
-            __atomic_store_n(place, mark, __ATOMIC_RELAXED);
+        has_entry = is_there || found >> FUNCTION_BITS != meeting->number;
+        if (has_entry)
+            __atomic_store_n(entry, mark, __ATOMIC_RELAXED);
     }
     atomic_signal_fence(memory_order_seq_cst);
     meeting->are_all =
-        has_place && __atomic_load_n(&meeting->met->number, __ATOMIC_RELAXED) == meeting->number;
+        has_entry && __atomic_load_n(&meeting->met->number, __ATOMIC_RELAXED) == meeting->number;
     return is_there;
 }
 
@@ -333,7 +333,7 @@ SAVES_ALL bool probe_heap_enters(struct thread *thread, uint32_t function, uint6
     const bool is_open = heap && heap->open && is_own(thread, slot);
     const bool is_nested = (is_open || counts) && is_inside(thread, slot);
     if (takes && !is_nested && probe_inside.shared->heap.are_checked && is_glibc(function)) {
-        look_before_free(thread, is_own(thread, slot) ? heap : NULL, saved->rdi);
+        check_before_free(thread, is_own(thread, slot) ? heap : NULL, saved->rdi);
         unwatch(saved->rdi);
     }
     if ((!is_open && !counts) || is_nested)

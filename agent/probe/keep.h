@@ -273,8 +273,8 @@ static inline void put_kept(struct thread *thread, const struct probe_kept *kept
 {
     const uint32_t function = (uint32_t)(stat_of(record) - thread->stats);
     const uint32_t more = valued ? units_of(valued) : 0;
-    const uint64_t place = take_room(&thread->ring->head, PROBE_KEPT_UNITS + more);
-    struct probe_kept *to = (struct probe_kept *)unit_at(thread, place);
+    const uint64_t position = take_room(&thread->ring->head, PROBE_KEPT_UNITS + more);
+    struct probe_kept *to = (struct probe_kept *)unit_at(thread, position);
     for (uint32_t i = 0; i < more * (PROBE_UNIT_BYTES / 8); i++)
         ((uint64_t *)(to + 1))[i] = ((const uint64_t *)&valued->values)[i];
     to->begin = kept->begin;
@@ -286,7 +286,7 @@ static inline void put_kept(struct thread *thread, const struct probe_kept *kept
     to->rules = kept->rules;
     to->is_apart = kept->is_apart;
     to->place = valued ? (uint32_t)valued->place : 0;
-    put_header(&to->header, probe_log_header(place, kind, exit, more, function));
+    put_header(&to->header, probe_log_header(position, kind, exit, more, function));
 }
 
 /* NULL: no values, or no room. */
@@ -405,16 +405,16 @@ static SAVES_ALL __attribute__((noinline)) void keep_end(struct thread *thread,
 static inline void keep_mend(struct thread *thread)
 {
     const uint64_t head = thread->ring->head;
-    uint64_t place = atomic_load_explicit(&thread->ring->tail, memory_order_acquire);
+    uint64_t position = atomic_load_explicit(&thread->ring->tail, memory_order_acquire);
     valued_of(thread)->is_busy = valued_of(thread)->reads_early = 0;
-    if (head - place > thread->ring_mask + 1)
+    if (head - position > thread->ring_mask + 1)
         return;
-    for (uint32_t units; place < head; place += units) {
-        uint64_t *unit = unit_at(thread, place);
-        const bool is_there = PROBE_LOG_KIND(*unit) && PROBE_LOG_IS_AT(*unit, place);
+    for (uint32_t units; position < head; position += units) {
+        uint64_t *unit = unit_at(thread, position);
+        const bool is_there = PROBE_LOG_KIND(*unit) && PROBE_LOG_IS_AT(*unit, position);
         units = is_there ? probe_kept_units(*unit) : 1;
         if (!is_there)
-            put_header(unit, probe_log_header(place, PROBE_LOG_END, 0, 0, PROBE_LOG_NOBODY));
+            put_header(unit, probe_log_header(position, PROBE_LOG_END, 0, 0, PROBE_LOG_NOBODY));
     }
 }
 

@@ -27,10 +27,10 @@ static inline uint64_t take_room(uint64_t *head, uint64_t units)
     return units;
 }
 
-static inline uint64_t *unit_at(const struct thread *thread, uint64_t place)
+static inline uint64_t *unit_at(const struct thread *thread, uint64_t position)
 {
     return (uint64_t *)((uint8_t *)thread->ring + PROBE_RING_HEADER +
-                        (place & thread->ring_mask) * PROBE_UNIT_BYTES);
+                        (position & thread->ring_mask) * PROBE_UNIT_BYTES);
 }
 
 /* Called last: the header validates the rest. */
@@ -63,8 +63,8 @@ static inline enum logging log_begin(struct thread *thread, uint32_t function, u
         return LOG_NOT;
     if (!atomic_load_explicit(&shared->log_reach, memory_order_relaxed) || !has_room(thread))
         return LOG_FULL;
-    const uint64_t place = take_room(&thread->ring->head, 2);
-    uint64_t *first = unit_at(thread, place), *second = first + PROBE_UNIT_BYTES / sizeof *first;
+    const uint64_t position = take_room(&thread->ring->head, 2);
+    uint64_t *first = unit_at(thread, position), *second = first + PROBE_UNIT_BYTES / sizeof *first;
     first[1] = begin;
     first[2] = saved->rdi;
     first[3] = saved->rsi;
@@ -72,7 +72,7 @@ static inline enum logging log_begin(struct thread *thread, uint32_t function, u
     second[1] = saved->rcx;
     second[2] = saved->r8;
     second[3] = saved->r9;
-    put_header(first, probe_log_header(place, kind, 0, depth, function));
+    put_header(first, probe_log_header(position, kind, 0, depth, function));
     return LOG_DONE;
 }
 
@@ -85,12 +85,13 @@ static inline void log_end(struct thread *thread, const struct record *record, u
     thread->open_logged -= thread->open_logged > 0;
     if (used > thread->ring_mask) /* more open calls than reserved ends */
         return;
-    const uint64_t place = take_room(&thread->ring->head, 1);
-    uint64_t *unit = unit_at(thread, place);
+    const uint64_t position = take_room(&thread->ring->head, 1);
+    uint64_t *unit = unit_at(thread, position);
     unit[1] = begin;
     unit[2] = ticks;
     unit[3] = self;
-    put_header(unit, probe_log_header(place, PROBE_LOG_END, exit, record->node & DEPTH, function));
+    put_header(unit,
+               probe_log_header(position, PROBE_LOG_END, exit, record->node & DEPTH, function));
 }
 
 /* Fills room that was taken and never filled: the recorder would wait for it. Not while a handler
@@ -98,16 +99,16 @@ static inline void log_end(struct thread *thread, const struct record *record, u
 static inline void log_mend(struct thread *thread)
 {
     const uint64_t head = thread->ring->head;
-    uint64_t place = atomic_load_explicit(&thread->ring->tail, memory_order_acquire);
-    if (head - place > thread->ring_mask + 1)
+    uint64_t position = atomic_load_explicit(&thread->ring->tail, memory_order_acquire);
+    if (head - position > thread->ring_mask + 1)
         return;
-    while (place < head) {
-        uint64_t *unit = unit_at(thread, place);
+    while (position < head) {
+        uint64_t *unit = unit_at(thread, position);
         const uint32_t kind = PROBE_LOG_KIND(*unit);
-        const bool is_there = kind && PROBE_LOG_IS_AT(*unit, place);
+        const bool is_there = kind && PROBE_LOG_IS_AT(*unit, position);
         if (!is_there)
-            put_header(unit, probe_log_header(place, PROBE_LOG_END, 0, 0, PROBE_LOG_NOBODY));
-        place += is_there && kind != PROBE_LOG_END ? 2 : 1;
+            put_header(unit, probe_log_header(position, PROBE_LOG_END, 0, 0, PROBE_LOG_NOBODY));
+        position += is_there && kind != PROBE_LOG_END ? 2 : 1;
     }
 }
 

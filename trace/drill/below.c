@@ -13,11 +13,11 @@ static struct trace_below_seen *seen_of(struct trace_below_slab *slab, struct sp
                                         uint64_t key)
 {
     const struct trace_below_seen none = {0};
-    uint64_t *place = sprof_map_at(map, key);
-    if (!place || (!*place && sprof_vec_push(&slab->seen, none)))
+    uint64_t *index = sprof_map_at(map, key);
+    if (!index || (!*index && sprof_vec_push(&slab->seen, none)))
         return NULL;
-    *place = *place ? *place : slab->seen.count;
-    return &slab->seen.items[*place - 1];
+    *index = *index ? *index : slab->seen.count;
+    return &slab->seen.items[*index - 1];
 }
 
 /* A lower count is of a new thread. */
@@ -52,26 +52,26 @@ static struct rules_drill_figures *figures_of(struct trace_below *below, uint32_
                                               uint64_t **stamp)
 {
     const struct rules_drill_figures none = {.function = function};
-    uint64_t *place = sprof_map_at(&below->by_function, function);
-    if (!place || (!*place && (sprof_vec_push(&below->figures, none) ||
+    uint64_t *index = sprof_map_at(&below->by_function, function);
+    if (!index || (!*index && (sprof_vec_push(&below->figures, none) ||
                                sprof_vec_push(&below->figure_stamps, 0))))
         return NULL;
-    *place = *place ? *place : below->figures.count;
-    *stamp = &below->figure_stamps.items[*place - 1];
-    return &below->figures.items[*place - 1];
+    *index = *index ? *index : below->figures.count;
+    *stamp = &below->figure_stamps.items[*index - 1];
+    return &below->figures.items[*index - 1];
 }
 
 static struct rules_drill_flow *flow_of(struct trace_below *below, uint32_t caller, uint32_t callee,
                                         uint64_t **stamp)
 {
     const struct rules_drill_flow none = {.caller = caller, .callee = callee};
-    uint64_t *place = sprof_map_at(&below->by_pair, (uint64_t)caller << 32 | callee);
-    if (!place || (!*place &&
+    uint64_t *index = sprof_map_at(&below->by_pair, (uint64_t)caller << 32 | callee);
+    if (!index || (!*index &&
                    (sprof_vec_push(&below->flows, none) || sprof_vec_push(&below->flow_stamps, 0))))
         return NULL;
-    *place = *place ? *place : below->flows.count;
-    *stamp = &below->flow_stamps.items[*place - 1];
-    return &below->flows.items[*place - 1];
+    *index = *index ? *index : below->flows.count;
+    *stamp = &below->flow_stamps.items[*index - 1];
+    return &below->flows.items[*index - 1];
 }
 
 /* Adds calls to the innermost function, and their time once to each function of the path. */
@@ -220,8 +220,8 @@ static int read_stats(struct trace_below_reader *reader, struct trace_session *p
 int trace_below_read(struct trace_below_reader *reader, struct trace_session *program,
                      uint32_t slab)
 {
-    struct trace_below_slab **place = &program->below->slabs[slab], *seen = *place;
-    if (!seen && !(seen = *place = calloc(1, sizeof *seen)))
+    struct trace_below_slab **index = &program->below->slabs[slab], *seen = *index;
+    if (!seen && !(seen = *index = calloc(1, sizeof *seen)))
         return SPROF_ENOMEM;
     const struct counters_pages pages = trace_pages(program);
     const int result = read_nodes(reader, program, seen, slab);

@@ -49,9 +49,9 @@ int trace_coverage_begin(struct trace_session *session)
 {
     for (uint32_t i = 0; i < session->probes.count; i++) {
         struct trace_probe *probe = &session->probes.items[i];
-        if (!probe->is_chosen || probe->is_looked_for)
+        if (!probe->is_chosen || probe->has_coverage_row)
             continue;
-        probe->is_looked_for = true;
+        probe->has_coverage_row = true;
         if (put_row(session, i, 0))
             return SPROF_ENOMEM;
     }
@@ -100,7 +100,7 @@ static bool is_blind(const struct trace_session *session, uint32_t number)
 {
     const struct trace_probe *probe = &session->probes.items[number];
     return session->mode == TRACE_COVERAGE && !session->paused && probe->is_on &&
-           probe->is_looked_for &&
+           probe->has_coverage_row &&
            !(atomic_load(&session->process.shared->tiers[number]) & PROBE_COVER) &&
            !atomic_load(&session->process.shared->hits[number].first);
 }
@@ -111,7 +111,7 @@ int trace_coverage_collect(struct trace_session *session)
     for (uint32_t i = 0; i < session->probes.count; i++) {
         const struct trace_probe *probe = &session->probes.items[i];
         const struct probe_hit *hit = &session->process.shared->hits[i];
-        if (probe->is_looked_for && !probe->first_ns && atomic_load(&hit->first) &&
+        if (probe->has_coverage_row && !probe->first_ns && atomic_load(&hit->first) &&
             note_hit(session, i, hit))
             return SPROF_ENOMEM;
         is_missed |= is_blind(session, i);
@@ -157,7 +157,7 @@ static void clear_program(struct trace_session *program)
 {
     for (size_t i = 0; i < program->probes.count; i++) {
         program->probes.items[i].first_ns = 0;
-        program->probes.items[i].is_looked_for = false;
+        program->probes.items[i].has_coverage_row = false;
         atomic_store(&program->process.shared->hits[i].first, 0);
         atomic_store(&program->process.shared->hits[i].pid, 0);
         atomic_store(&program->process.shared->hits[i].tid, 0);

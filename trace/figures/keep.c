@@ -307,8 +307,8 @@ int trace_keep_serve(struct trace_session *session)
     int result = 0;
     if (kept->rules.count)
         trace_keep_read(session);
-    trace_keep_look_at_load(session);
-    trace_values_look(session);
+    trace_keep_check_load(session);
+    trace_values_check_filter(session);
     for (size_t i = 0; i < kept->rules.count && !result; i++) {
         const struct trace_rule *rule = &kept->rules.items[i];
         const struct store_keep_rule row = {

@@ -94,7 +94,7 @@ void trace_keep_forget_load(struct trace_session *session)
     session->kept.ended = NULL;
 }
 
-void trace_keep_look_at_load(struct trace_session *session)
+void trace_keep_check_load(struct trace_session *session)
 {
     const struct trace_kept *kept = &session->trace->kept;
     struct probe_shared *shared = session->process.shared;

@@ -5,7 +5,7 @@
 #include "trace/tracing.h"
 
 /* Suspends or resumes rules by the load since the last check. */
-void trace_keep_look_at_load(struct trace_session *session);
+void trace_keep_check_load(struct trace_session *session);
 
 void trace_keep_forget_load(struct trace_session *session);
 

@@ -116,16 +116,16 @@ static uint64_t begin_of(const struct trace_session *session, const uint64_t *un
 }
 
 /* Whether the call ended before a clear. The thread runs while its cells and ring are read. */
-static bool was_cleared(const struct trace_thread *thread, uint32_t function, uint64_t place,
+static bool was_cleared(const struct trace_thread *thread, uint32_t function, uint64_t position,
                         uint64_t ticks)
 {
     const uint64_t *cell =
-        place < thread->cleared_head ? sprof_map_get(&thread->index, function) : NULL;
+        position < thread->cleared_head ? sprof_map_get(&thread->index, function) : NULL;
     return cell && ticks < thread->cells.items[*cell].cleared_ticks;
 }
 
 static int take_begin(struct trace_session *session, struct trace_thread *thread, uint64_t header,
-                      const uint64_t *first, const uint64_t *second, uint64_t place)
+                      const uint64_t *first, const uint64_t *second, uint64_t position)
 {
     const uint64_t begin = begin_of(session, first);
     struct trace_open_call call = {
@@ -139,7 +139,7 @@ static int take_begin(struct trace_session *session, struct trace_thread *thread
         call.start_ns = thread->last_ns;
     thread->last_ns = call.start_ns;
     if (PROBE_LOG_KIND(header) == PROBE_LOG_ONLY)
-        return was_cleared(thread, call.function, place, first[1])
+        return was_cleared(thread, call.function, position, first[1])
                    ? 0
                    : put_call(session, thread, &call, 0, 0, STORE_EXIT_UNSEEN);
     if (thread->open.count >= OPEN_CALLS)
@@ -149,7 +149,7 @@ static int take_begin(struct trace_session *session, struct trace_thread *thread
 
 /* With coroutines it may not be the last one. */
 static int take_end(struct trace_session *session, struct trace_thread *thread, uint64_t header,
-                    const uint64_t *unit, uint64_t place)
+                    const uint64_t *unit, uint64_t position)
 {
     const uint64_t begin = begin_of(session, unit);
     size_t at = thread->open.count;
@@ -164,7 +164,7 @@ static int take_end(struct trace_session *session, struct trace_thread *thread, 
     memmove(&thread->open.items[at - 1], &thread->open.items[at],
             (thread->open.count - at) * sizeof call);
     thread->open.count--;
-    return was_cleared(thread, call.function, place, unit[1] + unit[2])
+    return was_cleared(thread, call.function, position, unit[1] + unit[2])
                ? 0
                : put_call(session, thread, &call, unit[2], unit[3], trace_log_exit(header));
 }
@@ -179,10 +179,10 @@ static bool is_known(const struct trace_session *session, uint64_t header)
 
 /* A signal handler may have jumped out of the probe. */
 static bool is_stuck(const struct trace_session *session, struct trace_thread *thread,
-                     uint64_t place)
+                     uint64_t position)
 {
-    if (thread->waits_for != place + 1) {
-        thread->waits_for = place + 1;
+    if (thread->waits_for != position + 1) {
+        thread->waits_for = position + 1;
         thread->waits_since_ns = session->times.now_ns;
     }
     return thread->is_over || session->times.now_ns - thread->waits_since_ns > STUCK_NS;
@@ -199,15 +199,15 @@ static int take_remark(struct trace_session *session, struct trace_thread *threa
 
 /* Returns the units read, 0 if the next is unfilled, or a negative code. */
 static int take_entry(struct trace_session *session, struct trace_thread *thread,
-                      const struct counters_ring *ring, uint64_t place, uint64_t head)
+                      const struct counters_ring *ring, uint64_t position, uint64_t head)
 {
     const bool keeps = trace_keeps(session);
     uint64_t header;
-    const uint32_t units = counters_ring_entry(ring, place, head, keeps, &header);
-    const uint64_t *first = counters_ring_unit(ring, place);
+    const uint32_t units = counters_ring_entry(ring, position, head, keeps, &header);
+    const uint64_t *first = counters_ring_unit(ring, position);
     int result = 0;
     if (!units)
-        return is_stuck(session, thread, place) ? 1 : 0;
+        return is_stuck(session, thread, position) ? 1 : 0;
     if (is_known(session, header) && keeps && PROBE_LOG_KIND(header) == PROBE_LOG_ONLY)
         result = take_remark(session, thread, (const struct probe_remark *)first,
                              (units - PROBE_KEPT_UNITS) * PROBE_UNIT_BYTES);
@@ -216,11 +216,11 @@ static int take_entry(struct trace_session *session, struct trace_thread *thread
                                  units - PROBE_KEPT_UNITS);
     else if (is_known(session, header))
         result = PROBE_LOG_KIND(header) == PROBE_LOG_END
-                     ? take_end(session, thread, header, first, place)
+                     ? take_end(session, thread, header, first, position)
                      : take_begin(session, thread, header, first,
-                                  first + PROBE_UNIT_BYTES / sizeof *first, place);
+                                  first + PROBE_UNIT_BYTES / sizeof *first, position);
     for (uint32_t i = 0; i < units && keeps; i++) /* old values must not look like headers */
-        *counters_ring_unit(ring, place + i) = 0;
+        *counters_ring_unit(ring, position + i) = 0;
     return result ? result : (int)units;
 }
 
@@ -234,22 +234,22 @@ static int read_ring(struct trace_session *session, struct trace_thread *thread,
                      const struct counters_ring *ring, uint64_t head, bool *done)
 {
     const struct store_batch *batch = recording_batch(session->recording);
-    uint64_t place = counters_ring_tail(ring, head);
+    uint64_t position = counters_ring_tail(ring, head);
     int taken = 1;
-    *done = head == place;
+    *done = head == position;
     if (*done) {
-        counters_ring_read(ring, place);
+        counters_ring_read(ring, position);
         return 0;
     }
     if (trace_compare_clocks(session) || trace_states_read(session)) /* gaps end before calls */
         return SPROF_ENOMEM;
-    while (place != head && taken > 0 && batch->call_blocks.count < WAITING_BLOCKS &&
+    while (position != head && taken > 0 && batch->call_blocks.count < WAITING_BLOCKS &&
            batch->kept_calls.count < WAITING_KEPT) {
-        taken = take_entry(session, thread, ring, place, head);
-        place += taken > 0 ? (uint64_t)taken : 0;
+        taken = take_entry(session, thread, ring, position, head);
+        position += taken > 0 ? (uint64_t)taken : 0;
     }
-    counters_ring_read(ring, place);
-    *done = place == head;
+    counters_ring_read(ring, position);
+    *done = position == head;
     return taken < 0 ? taken : 0;
 }
 
@@ -362,7 +362,7 @@ static uint64_t bytes_of(const char *path, const char *behind)
     return is_known ? (uint64_t)status.st_size : 0;
 }
 
-static void look_at_size(struct trace_session *session)
+static void check_size(struct trace_session *session)
 {
     const struct trace_options *options = &session->options;
     if (!options->max_size || session->mode != TRACE_LOG ||
@@ -392,7 +392,7 @@ static bool are_kept_due(struct trace_session *session)
 
 bool trace_log_wants_flush(struct trace_session *session)
 {
-    look_at_size(session);
+    check_size(session);
     return recording_batch(session->recording)->call_blocks.count >= FLUSH_BLOCKS ||
            recording_batch(session->recording)->kept_calls.count >= FLUSH_KEPT ||
            are_kept_due(session);

@@ -117,8 +117,8 @@ int trace_outside_clear(struct trace_session *session)
     for (size_t i = 0; session->outside && i < session->outside->targets.count; i++) {
         struct trace_outside_target *target = &session->outside->targets.items[i];
         target->sum = (struct trace_outside_sum){0};
-        target->written = target->looked_calls = 0;
-        target->looked_self = 0;
+        target->written = target->governed_calls = 0;
+        target->governed_self = 0;
     }
     return result;
 }
@@ -137,9 +137,9 @@ static long shortest(const struct trace_outside *outside)
     double least = 0;
     for (size_t i = 0; i < outside->targets.count; i++) {
         const struct trace_outside_target *target = &outside->targets.items[i];
-        const uint64_t calls = target->sum.calls - target->looked_calls;
+        const uint64_t calls = target->sum.calls - target->governed_calls;
         const double each =
-            calls ? (double)(target->sum.self - target->looked_self) / (double)calls : 0;
+            calls ? (double)(target->sum.self - target->governed_self) / (double)calls : 0;
         if (!calls || target->is_off || (found >= 0 && each >= least))
             continue;
         found = (long)i;
@@ -158,19 +158,19 @@ double trace_outside_lower(struct trace_session *session, double limit_ns, size_
     const double each_ns = trace_cost_of(session).whole * session->times.ns_per_tick;
     for (size_t i = 0; i < outside->targets.count; i++) {
         struct trace_outside_target *target = &outside->targets.items[i];
-        ns += (double)(target->sum.calls - target->looked_calls) * each_ns;
+        ns += (double)(target->sum.calls - target->governed_calls) * each_ns;
     }
     for (long at = ns > limit_ns ? shortest(outside) : -1; at >= 0 && ns > limit_ns;
          at = shortest(outside)) {
         struct trace_outside_target *target = &outside->targets.items[at];
         target->is_off = true;
-        ns -= (double)(target->sum.calls - target->looked_calls) * each_ns;
+        ns -= (double)(target->sum.calls - target->governed_calls) * each_ns;
         ++*lowered;
     }
     for (size_t i = 0; i < outside->targets.count; i++) {
         struct trace_outside_target *target = &outside->targets.items[i];
-        target->looked_calls = target->sum.calls;
-        target->looked_self = target->sum.self;
+        target->governed_calls = target->sum.calls;
+        target->governed_self = target->sum.self;
     }
     if (*lowered)
         trace_outside_switch(session, outside->is_on);

@@ -31,9 +31,9 @@ struct trace_outside_target {
     uint32_t node; /* of its row; 0: none */
     bool is_off;   /* switched off for --max-overhead */
     struct trace_outside_sum sum;
-    uint64_t written;      /* calls in its row */
-    uint64_t looked_calls; /* at the governor's last check */
-    int64_t looked_self;
+    uint64_t written;        /* calls in its row */
+    uint64_t governed_calls; /* at the governor's last check */
+    int64_t governed_self;
 };
 
 struct trace_outside {
@@ -44,7 +44,7 @@ struct trace_outside {
     SPROF_VEC(struct trace_file) files;             /* planned only for this */
     size_t files_seen;                              /* whose slots are listed */
     uint64_t next_ns;
-    uint32_t looks;
+    uint32_t rounds;
     struct trace_outside_sum *read[PROBE_SLABS]; /* owned; `room` figures each; or NULL */
     uint64_t calls;                              /* of all */
 };

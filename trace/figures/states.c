@@ -5,7 +5,7 @@
 #include "trace/tracing.h"
 
 enum {
-    FIRST = 1,            /* in `by_tid`: place 0 of `threads`; 0: nothing is known */
+    FIRST = 1,            /* in `by_tid`: index 0 of `threads`; 0: nothing is known */
     KEPT_NS = 2000000000, /* calls of a thread are read so soon after it has ended */
     SWEEP_NS = 1000000000,
 };
@@ -21,7 +21,7 @@ struct trace_states {
     uint64_t since_ns;         /* gaps before are not known; 0: of a command, which had none */
     uint64_t lost, lost_ns;    /* gaps without room, and up to when there were any */
     uint64_t sweep_ns;         /* when threads that have ended are looked for */
-    struct sprof_map by_tid;   /* place in `threads`, + FIRST */
+    struct sprof_map by_tid;   /* index in `threads`, + FIRST */
     SPROF_VEC(struct gapped_thread) threads;
     SPROF_VEC(size_t) free;
 };
@@ -30,17 +30,17 @@ struct trace_states {
 
 static struct gapped_thread *thread_of(struct trace_states *states, int32_t pid, int32_t tid)
 {
-    uint64_t *place = sprof_map_at(&states->by_tid, (uint32_t)tid);
-    if (!place)
+    uint64_t *index = sprof_map_at(&states->by_tid, (uint32_t)tid);
+    if (!index)
         return NULL;
-    if (*place >= FIRST)
-        return &states->threads.items[*place - FIRST];
+    if (*index >= FIRST)
+        return &states->threads.items[*index - FIRST];
     size_t at = states->threads.count;
     if (states->free.count)
         at = states->free.items[--states->free.count];
     else if (sprof_vec_push(&states->threads, (struct gapped_thread){0}))
         return NULL;
-    *place = at + FIRST;
+    *index = at + FIRST;
     states->threads.items[at] = (struct gapped_thread){.pid = pid, .tid = tid};
     return &states->threads.items[at];
 }
@@ -188,9 +188,9 @@ struct trace_call_states trace_states_between(const struct trace_session *sessio
     struct trace_call_states found = {0};
     if (!states || !states->gaps || begin_ns + from_ns < states->since_ns)
         return found;
-    const uint64_t *place = sprof_map_get(&states->by_tid, (uint32_t)thread->tid);
+    const uint64_t *index = sprof_map_get(&states->by_tid, (uint32_t)thread->tid);
     const struct gapped_thread *known =
-        place && *place ? &states->threads.items[*place - FIRST] : NULL;
+        index && *index ? &states->threads.items[*index - FIRST] : NULL;
     found.is_known = known && known->pid == thread->pid &&
                      counters_states_are_known(&known->states, begin_ns + from_ns, begin_ns + to_ns,
                                                states->lost_ns);

@@ -410,7 +410,7 @@ static int find_values(struct trace_session *session, size_t first, uint64_t rul
     const struct trace_options *options = &session->options;
     struct finding finding = {.session = session, .rules = rules, .added_only = added_only};
     struct shown expressions;
-    trace_values_look(session);
+    trace_values_check_filter(session);
     if (!trace_values_are_wanted(session))
         return 0;
     int result = open_shown(options, &expressions, error);
@@ -472,7 +472,7 @@ void trace_values_release(struct trace_values *values)
     sprof_vec_release(&values->hides);
 }
 
-void trace_values_look(struct trace_session *session)
+void trace_values_check_filter(struct trace_session *session)
 {
     struct sprof_proc_status status;
     const uint32_t both = 2 * session->options.text_bytes; /* two long texts a call */

@@ -114,7 +114,7 @@ void trace_values_release(struct trace_values *values);
 int trace_values_add(struct trace_session *session, uint32_t rule, struct sprof_error *error);
 
 /* Checks again whether a seccomp filter could kill the program when the agent reads memory. */
-void trace_values_look(struct trace_session *session);
+void trace_values_check_filter(struct trace_session *session);
 
 /* Returns enum probe_number; 0: no number. */
 uint8_t trace_values_number(const struct symbolize_type *type);

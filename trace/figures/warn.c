@@ -327,8 +327,8 @@ static bool was_told(const struct trace_warnings *warnings, const struct stuck *
 }
 
 /* Reads the record twice, because its call may end meanwhile. */
-static int look_at_record(struct trace_session *session, uint32_t slab, const struct thread *thread,
-                          uint64_t at, const struct record *record)
+static int check_record(struct trace_session *session, uint32_t slab, const struct thread *thread,
+                        uint64_t at, const struct record *record)
 {
     struct trace_warnings *warnings = session->warnings;
     const uint64_t now = probe_ticks();
@@ -351,7 +351,7 @@ static int look_at_record(struct trace_session *session, uint32_t slab, const st
                : put(session, slab, stuck.function, "stuck", now, value_ns, limit_ns, NULL);
 }
 
-static int look_at_thread(struct trace_session *session, uint32_t slab)
+static int check_thread(struct trace_session *session, uint32_t slab)
 {
     const uint64_t pointer = atomic_load(&session->process.shared->slabs[slab].thread);
     const pid_t pid = session->threads.of_slab[slab]->pid;
@@ -368,13 +368,13 @@ static int look_at_thread(struct trace_session *session, uint32_t slab)
     for (int i = 0; i < DEPTH_MOST && at && !result; i++, at = record.parent) {
         if (!read_record(session, pid, at, &thread, &record))
             break;
-        result = look_at_record(session, slab, &thread, at, &record);
+        result = check_record(session, slab, &thread, at, &record);
     }
     return result;
 }
 
 /* Checks soon after each limit. */
-static int look_for_stuck(struct trace_session *session)
+static int find_stuck(struct trace_session *session)
 {
     const struct trace_options *options = &session->options;
     const uint32_t used = atomic_load(&session->process.shared->slabs_used);
@@ -391,14 +391,14 @@ static int look_for_stuck(struct trace_session *session)
     for (uint32_t i = 0; i < used && i < session->slab_count && !result; i++)
         if (session->threads.of_slab[i] && atomic_load(&session->process.shared->slabs[i].tid) ==
                                                session->threads.of_slab[i]->slab_tid)
-            result = look_at_thread(session, i);
+            result = check_thread(session, i);
     return result;
 }
 
 int trace_warnings_collect(struct trace_session *session)
 {
     const int result = trace_warnings_read(session);
-    return result || !session->warnings ? result : look_for_stuck(session);
+    return result || !session->warnings ? result : find_stuck(session);
 }
 
 void trace_warnings_free(struct trace_session *session)

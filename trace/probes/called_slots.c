@@ -39,7 +39,7 @@ static void note(void *context, uint64_t address, bool is_call)
         *use = is_call ? CALLED : READ;
 }
 
-static int look_at_code(struct search *search, const struct image *image)
+static int scan_code(struct search *search, const struct image *image)
 {
     const struct image_segment *segments;
     const size_t count = image_text_segments(image, &segments);
@@ -60,7 +60,7 @@ int trace_called_slots(struct image *image, struct sprof_map *slots)
     struct search search = {0};
     int result = list_slots(&search, image);
     if (!result && search.list.count)
-        result = look_at_code(&search, image);
+        result = scan_code(&search, image);
     for (size_t i = 0; i < search.list.count && !result; i++)
         if (*sprof_map_get(&search.uses, search.list.items[i]) == CALLED)
             result = sprof_map_put(slots, search.list.items[i], 1);

@@ -65,7 +65,7 @@ static int list_functions(struct trace_callees *callees)
 }
 
 /* Callees replace a function without a probe. */
-static bool is_looked_through(const struct trace_callees *callees, struct position position)
+static bool is_passed_through(const struct trace_callees *callees, struct position position)
 {
     return callees->probed.count && !callees->probed.items[position.file][position.function] &&
            callees->session->files.items[position.file].is_chosen;
@@ -73,7 +73,7 @@ static bool is_looked_through(const struct trace_callees *callees, struct positi
 
 static int want(struct trace_callees *callees, struct position position, uint8_t level)
 {
-    level = (uint8_t)(level + is_looked_through(callees, position));
+    level = (uint8_t)(level + is_passed_through(callees, position));
     uint8_t *known = &callees->levels.items[position.file][position.function];
     if (*known >= level)
         return 0;

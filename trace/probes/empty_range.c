@@ -14,8 +14,8 @@ struct missed {
     struct sprof_suggestions near, near_without;
 };
 
-static int look_for_missed(struct missed *missed, const struct trace_session *session,
-                           struct plan_expressions *expressions, struct sprof_error *error)
+static int find_missed(struct missed *missed, const struct trace_session *session,
+                       struct plan_expressions *expressions, struct sprof_error *error)
 {
     for (size_t i = 0; i < session->probes.count; i++)
         if (session->probes.items[i].is_chosen || session->probes.items[i].is_spare)
@@ -103,7 +103,7 @@ static int refuse_expression(struct trace_session *session, const char *text,
     struct sprof_str names = {0};
     int result = plan_expressions_make(&expressions, &text, 1, error);
     for (size_t i = 0; i < session->trace->programs.count && !result; i++)
-        result = look_for_missed(&missed, session->trace->programs.items[i], expressions, error);
+        result = find_missed(&missed, session->trace->programs.items[i], expressions, error);
     plan_expressions_free(expressions);
     if (result)
         return result;
@@ -190,7 +190,7 @@ static int append_empty(const struct trace_session *session, const struct trace_
     struct missed missed = {.expression = range->text + 1};
     int result = plan_expressions_make(&expressions, &missed.expression, 1, error);
     for (size_t i = 0; i < session->trace->programs.count && !result; i++)
-        result = look_for_missed(&missed, session->trace->programs.items[i], expressions, error);
+        result = find_missed(&missed, session->trace->programs.items[i], expressions, error);
     plan_expressions_free(expressions);
     if (result)
         return result;

@@ -49,7 +49,7 @@ static bool is_gone(const struct trace_session *session, const struct trace_prob
            !memcmp(there, probe->function->original, sizeof there);
 }
 
-static bool may_look(const struct trace_session *session)
+static bool is_due(const struct trace_session *session)
 {
     return session->times.now_ns >= session->gone_jumps.next_ns &&
            session->options.rest_ns != TRACE_NEVER && session->process.code_fd > 0 &&
@@ -61,7 +61,7 @@ void trace_gone_jumps_refresh(struct trace_session *session)
 {
     char path[64];
     size_t gone = 0;
-    if (!may_look(session))
+    if (!is_due(session))
         return;
     session->gone_jumps.next_ns = session->times.now_ns + BETWEEN_NS;
     sprof_proc_shared_path(path, sizeof path, session->process.pid, "pagemap");

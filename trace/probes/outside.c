@@ -70,11 +70,12 @@ static const struct trace_file *find_file(struct trace_session *session,
     return &outside->files.items[outside->files.count - 1];
 }
 
-static const struct trace_mapped *mapped_at(const struct trace_mapped_files *look, uint64_t address)
+static const struct trace_mapped *mapped_at(const struct trace_mapped_files *files,
+                                            uint64_t address)
 {
-    for (size_t i = 0; i < look->now.count; i++)
-        if (address - look->now.items[i].address < look->now.items[i].size)
-            return &look->now.items[i];
+    for (size_t i = 0; i < files->now.count; i++)
+        if (address - files->now.items[i].address < files->now.items[i].size)
+            return &files->now.items[i];
     return NULL;
 }
 
@@ -88,10 +89,10 @@ static bool has_probe(const struct trace_session *session, const struct trace_fi
 }
 
 /* Whether its calls count as outside and can be measured. */
-static bool is_callee(struct trace_session *session, const struct trace_mapped_files *look,
+static bool is_callee(struct trace_session *session, const struct trace_mapped_files *files,
                       uint64_t address)
 {
-    const struct trace_mapped *mapped = mapped_at(look, address);
+    const struct trace_mapped *mapped = mapped_at(files, address);
     const struct trace_file *file = mapped ? find_file(session, mapped) : NULL;
     if (!file || file->is_chosen || file->plan.is_loader || file->plan.sanitized)
         return false;
@@ -100,17 +101,17 @@ static bool is_callee(struct trace_session *session, const struct trace_mapped_f
            !has_probe(session, file, function);
 }
 
-static uint64_t target_of(struct trace_session *session, const struct trace_mapped_files *look,
+static uint64_t target_of(struct trace_session *session, const struct trace_mapped_files *files,
                           const struct trace_imports *imports,
                           const struct trace_outside_slot *slot, uint64_t value)
 {
-    const struct trace_mapped *mapped = mapped_at(look, value);
+    const struct trace_mapped *mapped = mapped_at(files, value);
     const struct trace_file *own = &session->files.items[slot->file];
     if (!mapped)
         return 0;
     const bool is_filled = !trace_mapped_is_of(mapped, own);
     const uint64_t target = is_filled ? value : trace_imports_find(imports, slot);
-    return target && is_callee(session, look, target) ? target : 0;
+    return target && is_callee(session, files, target) ? target : 0;
 }
 
 /* == Slots == */
@@ -178,7 +179,7 @@ static int take(struct changing *changing, size_t number, uint64_t value, uint64
                : 0;
 }
 
-static int list_changes(struct changing *changing, struct trace_mapped_files *look,
+static int list_changes(struct changing *changing, struct trace_mapped_files *files,
                         struct trace_imports *imports)
 {
     struct trace_session *session = changing->session;
@@ -192,11 +193,11 @@ static int list_changes(struct changing *changing, struct trace_mapped_files *lo
                 sizeof value ||
             value == slot->seen || (slot->target && value == thunk_of(session, slot->index)))
             continue;
-        if (!look->now.count)
-            result = trace_mapped_files_read(look);
+        if (!files->now.count)
+            result = trace_mapped_files_read(files);
         if (!result && !imports->is_read)
-            result = trace_imports_read(imports, look);
-        const uint64_t target = result ? 0 : target_of(session, look, imports, slot, value);
+            result = trace_imports_read(imports, files);
+        const uint64_t target = result ? 0 : target_of(session, files, imports, slot, value);
         outside->slots.items[i].seen = value;
         if (target)
             result = take(changing, i, value, target);
@@ -239,13 +240,13 @@ static void write_live(struct changing *changing)
 
 static int place(struct trace_session *session, bool is_live)
 {
-    struct trace_mapped_files look = {.session = session};
+    struct trace_mapped_files files = {.session = session};
     struct trace_imports imports = {.session = session};
     struct changing changing = {.session = session,
                                 .fd = session->backend->open_code(session, NULL)};
     int result = changing.fd < 0 ? 0 : find_slots(session);
     if (!result && changing.fd >= 0)
-        result = list_changes(&changing, &look, &imports);
+        result = list_changes(&changing, &files, &imports);
     if (changing.changes.count && is_live)
         write_live(&changing);
     else if (changing.changes.count)
@@ -255,7 +256,7 @@ static int place(struct trace_session *session, bool is_live)
         close(changing.fd);
     sprof_vec_release(&changing.changes);
     trace_imports_release(&imports);
-    trace_mapped_files_release(&look);
+    trace_mapped_files_release(&files);
     return result;
 }
 
@@ -270,7 +271,7 @@ int trace_outside_serve(struct trace_session *session)
     if (!outside || session->executable.is_replaced || session->is_out ||
         session->times.now_ns < outside->next_ns)
         return 0;
-    outside->next_ns = session->times.now_ns + (outside->looks++ < SOON ? SOON_NS : AGAIN_NS);
+    outside->next_ns = session->times.now_ns + (outside->rounds++ < SOON ? SOON_NS : AGAIN_NS);
     return place(session, true);
 }
 

@@ -152,7 +152,7 @@ static void mark_interrupted(struct placing *placing, uint64_t stack_pointer, in
         mark_interrupted(placing, other, stacks - 1);
 }
 
-static int look_at_mappings(struct placing *placing)
+static int read_mappings(struct placing *placing)
 {
     const struct trace_session *session = placing->session;
     char path[64], line[4608], rights[8];
@@ -282,7 +282,7 @@ static bool write_page(struct placing *placing, size_t first, size_t end)
 /* Skips sites with threads. */
 static bool write_sites(struct placing *placing)
 {
-    if (look_at_mappings(placing))
+    if (read_mappings(placing))
         return false;
     for (size_t i = 0; i < placing->sites.count; i++)
         placing->sites.items[i].is_busy = false;

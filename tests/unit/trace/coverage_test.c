@@ -40,7 +40,7 @@ static void make(struct coverage *coverage)
                                       .tier = PROBE_FULL,
                                       .is_chosen = true,
                                       .is_placed = true,
-                                      .is_looked_for = true};
+                                      .has_coverage_row = true};
     const struct trace_range all = {
         .number = 1, .is_on = true, .text = "+.", .holds = &coverage->holds, .sites = 1};
     CU_ASSERT_EQUAL_FATAL(sprof_vec_push(&session->probes, probe), 0);
