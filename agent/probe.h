@@ -237,6 +237,7 @@ struct probe_node {
 enum {
     PROBE_NODES = 65536,     /* of a thread; node 0 means no caller */
     PROBE_PATH_DEPTH = 1000, /* a deeper path begins anew */
+    PROBE_PATH_AT = 48,      /* from this bit on a record's `stat` holds its path */
 };
 #define PROBE_NODE_PARENT(key) ((uint32_t)((key) >> 32) & 0xffff)
 #define PROBE_NODE_DEPTH(key) ((uint32_t)((key) >> 48))

@@ -25,24 +25,23 @@ _Static_assert(offsetof(struct record, return_address) == PROBE_RECORD_RETURN &&
 
 /* Addresses of programs have 47 bits, and indexes of path nodes 16. Without paths, assembly reads
  * the whole word as the address. */
-enum { PATH_AT = 48 };
-_Static_assert(PROBE_NODES <= 1 << (64 - PATH_AT), "paths are the upper bits");
+_Static_assert(PROBE_NODES <= 1 << (64 - PROBE_PATH_AT), "paths are the upper bits");
 
 static inline struct probe_stat *stat_of(const struct record *record)
 {
-    return (struct probe_stat *)(uintptr_t)(record->stat & ((UINT64_C(1) << PATH_AT) - 1));
+    return (struct probe_stat *)(uintptr_t)(record->stat & ((UINT64_C(1) << PROBE_PATH_AT) - 1));
 }
 
 /* Index of its path node; 0: none. */
 static inline uint32_t path_of(const struct record *record)
 {
-    return (uint32_t)(record->stat >> PATH_AT);
+    return (uint32_t)(record->stat >> PROBE_PATH_AT);
 }
 
 /* Replaces path 0. */
 static inline void set_path(struct record *record, uint32_t path)
 {
-    record->stat |= (uint64_t)path << PATH_AT;
+    record->stat |= (uint64_t)path << PROBE_PATH_AT;
 }
 
 /* Calls on a thread's own stack are ordered: when one begins or ends, all at or below it were left.

@@ -135,8 +135,8 @@ stuck)
     [ "$(count "kind = 'stuck' AND function = 'stuck' AND value > bound AND bound = 300000000")" = 1 ] ||
         fail "not told once: $(sql t.db 'SELECT * FROM v_warning')"
     [ "$(count 1)" = 1 ] || fail "something else is told"
-    # What was told before a clear is gone with it, and is not told again.
-    "$SPROF" trace -o t.db --function '^(quick|stuck)$' --watchdog 300ms -- ./program stuck <input >/dev/null 2>trace.err &
+    # What was told before a clear is gone with it, and is not told again; so by path, too.
+    "$SPROF" trace --paths -o t.db --function '^(quick|stuck)$' --watchdog 300ms -- ./program stuck <input >/dev/null 2>trace.err &
     tracer=$!
     children+=("$tracer")
     exec 7>input

@@ -332,10 +332,11 @@ static int check_record(struct trace_session *session, uint32_t slab, const stru
 {
     struct trace_warnings *warnings = session->warnings;
     const uint64_t now = probe_ticks();
-    const uint64_t function = (record->stat - thread->stats) / sizeof(struct probe_stat);
+    const uint64_t stat = record->stat & ((UINT64_C(1) << PROBE_PATH_AT) - 1);
+    const uint64_t function = (stat - thread->stats) / sizeof(struct probe_stat);
     const pid_t pid = session->threads.of_slab[slab]->pid;
     struct record again;
-    if (record->stat < thread->stats || function >= session->probes.count ||
+    if (stat < thread->stats || function >= session->probes.count ||
         function >= warnings->stuck_ns.count || record->begin >= now ||
         !is_known(session, (uint32_t)function, slab))
         return 0;
