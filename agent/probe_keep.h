@@ -142,7 +142,9 @@ static inline int64_t probe_order_of_single(uint32_t bits)
  * only compared, not shown. */
 #define PROBE_VALUES_WORDS (UINT32_C(1) << 30)
 #define PROBE_VALUES_HIDDEN (UINT32_C(1) << 29)
-#define PROBE_VALUES_PLACE (PROBE_VALUES_HIDDEN - 1)
+/* … with this bit they are also written when an open call gets a number: one is its request. */
+#define PROBE_VALUES_REQUEST (UINT32_C(1) << 28)
+#define PROBE_VALUES_PLACE (PROBE_VALUES_REQUEST - 1)
 
 /* The values of a kept call, behind struct probe_kept. Pieces follow, each as its length, two
  * bytes, and as many bytes. */
@@ -211,7 +213,8 @@ struct probe_keep {
 };
 
 /* A kept call that has ended (PROBE_LOG_END); or one that is open, as the caller of a kept one
- * (PROBE_LOG_BEGIN), whose end follows. Each takes two units of a ring, and those of its values. */
+ * (PROBE_LOG_BEGIN), whose end follows. Each takes two units of a ring, and those of its values,
+ * which open calls have with PROBE_VALUES_REQUEST. */
 struct probe_kept {
     uint64_t header;     /* its depth is how many units of values follow */
     uint64_t begin, end; /* ticks; end 0: it is open */

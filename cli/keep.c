@@ -57,12 +57,22 @@ int cli_add_capture(void *field, const char *text, struct sprof_error *error)
     return sprof_error_memory(error);
 }
 
+int cli_set_request(void *field, const char *text, struct sprof_error *error)
+{
+    struct cli_keep_rules *rules = field;
+    rules_capture_release(&rules->requests_of);
+    if (!*text)
+        return sprof_error_set(error, SPROF_EUSAGE, 0, "the value is empty");
+    return rules_request_parse(&rules->requests_of, text, error);
+}
+
 void cli_keep_rules_release(struct cli_keep_rules *rules)
 {
     for (size_t i = 0; i < rules->list.count; i++)
         rules_keep_release(&rules->list.items[i]);
     for (size_t i = 0; i < rules->captures.count; i++)
         rules_capture_release(&rules->captures.items[i]);
+    rules_capture_release(&rules->requests_of);
     sprof_vec_release(&rules->captures);
     sprof_vec_release(&rules->list);
 }
@@ -80,6 +90,10 @@ void cli_say_kept(struct cli_terminal *terminal, const struct trace_result *resu
         cli_say(terminal,
                 "of %s call%s the values could not be read that rules of --keep are about",
                 sprof_digits_of(result->kept_unread).text, sprof_plural(result->kept_unread));
+    if (result->requests_unread)
+        cli_say(
+            terminal, "of %s call%s the value could not be read by which --request names requests",
+            sprof_digits_of(result->requests_unread).text, sprof_plural(result->requests_unread));
     if (!result->kept && !result->kept_dropped)
         cli_say(terminal, "no call met a rule of --keep");
     else

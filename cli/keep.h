@@ -10,9 +10,9 @@ struct cli_keep_rules {
     bool arguments; /* --args: values of kept calls are wanted, too … */
     SPROF_VEC(struct rules_capture) captures;
     const char *arguments_of; /* … of functions that this expression finds; NULL: of all */
-    const char *requests_of;  /* --request: each call of such functions is one; NULL: none */
-    bool arguments_both;      /* … as they are at the entry and at the end */
-    size_t text_bytes;        /* --text; 0: not given */
+    struct rules_capture requests_of; /* --request; no text: none */
+    bool arguments_both;              /* … as they are at the entry and at the end */
+    size_t text_bytes;                /* --text; 0: not given */
 };
 
 /* As `set` of struct cli_option: adds a rule. */
@@ -20,6 +20,9 @@ int cli_add_keep_rule(void *field, const char *text, struct sprof_error *error);
 
 /* As above: adds a --capture. */
 int cli_add_capture(void *field, const char *text, struct sprof_error *error);
+
+/* As above: --request. */
+int cli_set_request(void *field, const char *text, struct sprof_error *error);
 
 /* As above: --args, with "both", an expression, "both:" and one, or NULL. */
 int cli_set_arguments(void *field, const char *expression, struct sprof_error *error);

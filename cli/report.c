@@ -69,7 +69,7 @@ static const struct cli_option options[] = {
      cli_set_text},
     {"kept", 0, NULL, "single calls that `sprof trace --keep` has kept, with their callers",
      FIELD(kept), cli_set_flag},
-    {"request", 0, "N|slowest",
+    {"request", 0, "N|LABEL|slowest",
      "… of this request, as the program numbers them by sprof_request() of <sprof.h>, or of the "
      "one that took longest",
      FIELD(request), cli_set_text},

@@ -45,10 +45,10 @@ static int check_keep(const struct cli_trace_arguments *arguments, struct sprof_
         {arguments->max_overhead > 0, "max-overhead",
          "functions that are only counted have no times for a rule"},
     };
-    const char *alone = arguments->keep.arguments        ? "--args"
-                        : arguments->keep.captures.count ? "--capture"
-                        : arguments->keep.requests_of    ? "--request"
-                                                         : NULL;
+    const char *alone = arguments->keep.arguments          ? "--args"
+                        : arguments->keep.captures.count   ? "--capture"
+                        : arguments->keep.requests_of.text ? "--request"
+                                                           : NULL;
     if (alone && !arguments->keep.list.count)
         return sprof_error_set(error, SPROF_EUSAGE, 0,
                                "%s needs --keep, whose rules choose the calls: `--keep 'over "
@@ -244,7 +244,7 @@ static struct trace_options options_of(struct cli_terminal *terminal,
                  .heap_count = arguments->heap_check.list.count},
         .keep = arguments->keep.list.items,
         .keep_count = arguments->keep.list.count,
-        .requests_of = arguments->keep.requests_of,
+        .requests_of = arguments->keep.requests_of.text ? &arguments->keep.requests_of : NULL,
         .arguments = arguments->keep.arguments,
         .arguments_of = arguments->keep.arguments_of,
         .captures = arguments->keep.captures.items,

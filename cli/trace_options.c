@@ -216,10 +216,11 @@ const struct cli_option cli_trace_options[] = {
      FIELD(keep), cli_add_capture},
     {"text", 0, "SIZE", "with --args and --capture: read so many bytes of a text, up to 4K (256)",
      FIELD(keep.text_bytes), cli_set_text_bytes},
-    {"request", 0, "RE",
+    {"request", 0, "RE[: EXPR]",
      "with --keep: each call of such functions is a request, as of sprof_request() of <sprof.h>, "
-     "that the kept calls in it belong to",
-     FIELD(keep.requests_of), cli_set_text},
+     "that the kept calls in it belong to; with a value as of --capture, \"^on_event: c->id\", all "
+     "calls with the same one are the same request",
+     FIELD(keep), cli_set_request},
     {"depth", 0, "N", "mode log: calls in at most so many others (all)", FIELD(depth),
      cli_set_positive},
     {"max-size", 0, "SIZE",

@@ -51,24 +51,34 @@ unsigned report_kept_parts(const struct report_table_options *options,
 
 /* == The tree == */
 
-/* The request that is asked for by its number, the newest run's of several, or the one that took
- * longest. */
+static bool is_called(const struct report_kept_request *request, const char *label)
+{
+    return request->label && !strcmp(request->label, label);
+}
+
+/* The request that is asked for by its number or label, the newest run's of several, or the one
+ * that took longest. */
 static int choose_request(struct layout *layout, const char *text, struct sprof_error *error)
 {
     const struct report_dataset *dataset = layout->dataset;
     const bool is_slowest = text && !strcmp(text, "slowest");
     char *end = NULL;
     uint64_t longest_ns = 0;
-    const uint64_t number = text && !is_slowest ? strtoull(text, &end, 0) : 0;
+    uint64_t number = text && !is_slowest ? strtoull(text, &end, 0) : 0;
+    bool is_label = false;
     if (!text)
         return 0;
-    if (!is_slowest && (!number || *end))
+    if (end && *end)
+        number = 0;
+    for (size_t i = 0; i < dataset->kept_requests.count && !is_slowest && !number; i++)
+        is_label |= is_called(&dataset->kept_requests.items[i], text);
+    if (!is_slowest && !number && !is_label)
         return sprof_error_set(error, SPROF_EUSAGE, 0,
-                               "`%s` is no request: give its number, or slowest", text);
+                               "`%s` is no request: give its number or label, or slowest", text);
     for (size_t i = 0; i < dataset->kept_requests.count; i++) {
         const struct report_kept_request *one = &dataset->kept_requests.items[i];
         const bool is_longer = one->end_ns && one->end_ns - one->start_ns > longest_ns;
-        if (is_slowest ? is_longer : one->id == number) {
+        if (is_slowest ? is_longer : is_label ? is_called(one, text) : one->id == number) {
             layout->request = one->id;
             layout->request_run = one->run;
         }

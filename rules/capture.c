@@ -123,7 +123,8 @@ static size_t find_colon(const char *text)
     const char *quote = is_quoted ? strchr(text + 1, '"') : NULL;
     size_t at = quote ? (size_t)(quote - text) + 1 : 0;
     for (; text[at]; at++) {
-        if (text[at] != ':')
+        const bool is_group = at >= 2 && text[at - 1] == '?' && text[at - 2] == '('; /* "(?:a|b)" */
+        if (text[at] != ':' || is_group)
             continue;
         if (text[at + 1] != ':')
             break;
@@ -169,7 +170,7 @@ int rules_capture_parse(struct rules_capture *capture, const char *text, struct 
     struct parser parser = {.text = text, .error = error};
     *capture = (struct rules_capture){.text = text};
     if (strnlen(text, TEXT_MOST + 1) > TEXT_MOST)
-        return sprof_error_set(error, SPROF_EUSAGE, 0, "--capture takes at most %d bytes",
+        return sprof_error_set(error, SPROF_EUSAGE, 0, "names of values have at most %d bytes",
                                (int)TEXT_MOST);
     int result = read_function(&parser, capture);
     skip_blanks(&parser);
@@ -181,6 +182,22 @@ int rules_capture_parse(struct rules_capture *capture, const char *text, struct 
     if (result)
         rules_capture_release(capture);
     return result;
+}
+
+int rules_request_parse(struct rules_capture *request, const char *text, struct sprof_error *error)
+{
+    const size_t colon = find_colon(text);
+    if (text[colon]) {
+        const int result = rules_capture_parse(request, text, error);
+        if (result || request->path_count == 1)
+            return result;
+        rules_capture_release(request);
+        return rules_error_at(text, (size_t)(request->paths[1].text - text),
+                              "this names no request; at ^ give ", "the end: one value names it",
+                              error);
+    }
+    *request = (struct rules_capture){.text = text, .function = strdup(text)};
+    return request->function ? 0 : sprof_error_memory(error);
 }
 
 void rules_capture_release(struct rules_capture *capture)

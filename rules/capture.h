@@ -20,6 +20,9 @@ struct rules_capture {
  * life. */
 int rules_capture_parse(struct rules_capture *capture, const char *text, struct sprof_error *error);
 
+/* The same of --request: "RE", which has no paths, or "RE: [entry|exit] EXPR". */
+int rules_request_parse(struct rules_capture *request, const char *text, struct sprof_error *error);
+
 /* Returns the length of the EXPR; 0: none. */
 size_t rules_capture_path(const char *text, struct symbolize_path *path);
 

@@ -125,10 +125,11 @@ struct trace_options {
     const struct rules_keep *keep; /* calls with rows, in mode stats */
     size_t keep_count;
     struct trace_drill_options drill;
-    const char *requests_of;              /* functions whose calls are requests; NULL: none */
-    bool arguments;                       /* record arguments and results of calls with rows */
-    const char *arguments_of;             /* NULL: all functions */
-    const struct rules_capture *captures; /* more values of kept calls */
+    const struct rules_capture *requests_of; /* functions whose calls are requests, perhaps with a
+                                                path whose value names them; NULL: none */
+    bool arguments;                          /* record arguments and results of calls with rows */
+    const char *arguments_of;                /* NULL: all functions */
+    const struct rules_capture *captures;    /* more values of kept calls */
     size_t capture_count;
     bool arguments_both; /* at entry and exit */
     uint32_t text_bytes; /* read of a text, at most TRACE_TEXT_MOST; 0: 256 */
@@ -162,6 +163,7 @@ struct trace_result {
     uint64_t unlogged;           /* no room in the log */
     uint64_t kept, kept_callers; /* calls that met a --keep rule; their callers */
     uint64_t remarks_lost;       /* requests and notes of <sprof.h> */
+    uint64_t requests_unread;    /* calls of --request whose value could not be read */
     uint64_t kept_unread;        /* calls with unreadable values, once for each rule */
     uint64_t kept_dropped;       /* calls without room, once for each rule they met */
     bool is_unreliable;          /* impossible figures of a program */

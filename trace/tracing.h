@@ -110,9 +110,10 @@ struct trace_kept {
     uint64_t flush_ns;                  /* few rows wait until then */
     uint32_t request_parts;             /* last number given to a row */
     uint64_t calls, callers;
-    uint64_t lost;         /* ends of callers without room */
-    uint64_t remarks_lost; /* requests and notes without room, or that could not be read */
-    bool requests_refused; /* the program's own ones, beside --request */
+    uint64_t lost;            /* ends of callers without room */
+    uint64_t remarks_lost;    /* requests and notes without room, or that could not be read */
+    uint64_t requests_unread; /* calls of --request whose value could not be read */
+    bool requests_refused;    /* the program's own ones, beside --request */
     uint64_t fired[PROBE_KEEP_RULES], dropped[PROBE_KEEP_RULES];
     uint64_t tested[PROBE_KEEP_RULES]; /* calls of the rule's functions */
     uint64_t unread[PROBE_KEEP_RULES]; /* calls with unreadable values */

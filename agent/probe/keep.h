@@ -325,6 +325,17 @@ static SAVES_ALL __attribute__((noinline)) struct valued *take_values(struct thr
     return NULL;
 }
 
+/* The values of an open call by which it is a request. NULL: it is none, or there is no room. */
+static inline struct valued *take_request(struct thread *thread, struct record *record,
+                                          uint32_t count)
+{
+    const uint32_t function = (uint32_t)(stat_of(record) - thread->stats);
+    const bool is_wanted =
+        probe_inside.shared->keep_values[function] & PROBE_VALUES_REQUEST &&
+        kept_room(thread) > 2 * PROBE_KEPT_UNITS * (uint64_t)count + 2 * PROBE_VALUED_UNITS;
+    return is_wanted ? take_values(thread, record, probe_ticks(), true, PROBE_EXIT_LEFT) : NULL;
+}
+
 /* Returns the first number; 0: the root's. */
 static SAVES_ALL __attribute__((noinline)) uint32_t mark(struct thread *thread,
                                                          struct record *record, uint32_t count)
@@ -335,10 +346,13 @@ static SAVES_ALL __attribute__((noinline)) uint32_t mark(struct thread *thread,
         struct record *caller = caller_of(thread, record);
         const bool is_next = count > 1 && caller != &thread->root && !caller->node;
         const uint32_t above_it = is_next ? number_of(thread, caller) : caller->node;
+        struct valued *request = take_request(thread, record, count);
         put_kept(
             thread,
             &(struct probe_kept){.begin = *begin_of(record), .number = number, .caller = above_it},
-            NULL, record, PROBE_LOG_BEGIN, PROBE_EXIT_RETURN);
+            request, record, PROBE_LOG_BEGIN, PROBE_EXIT_RETURN);
+        if (request)
+            request->is_busy = 0;
         add(&thread->open_logged, 1);
         if (!is_next)
             break;

@@ -91,6 +91,7 @@ take_remark(struct thread *thread, uint32_t function, const struct probe_saved *
         remark.function = (uint32_t)(stat_of(record) - thread->stats);
     }
     if (has_call && remark.kind == PROBE_CALL_ID && is_own(thread, saved->r8)) {
+        valued->is_busy = 0; /* callers may be requests; there are no texts */
         remark.number = remarked_number(thread, record);
         remark.value = remark.number ? (uint64_t)thread->serial << 32 | remark.number : 0;
         *(uint64_t *)(uintptr_t)saved->r8 = remark.value;

@@ -1,6 +1,6 @@
 #!/bin/bash
 # Requests and notes of <sprof.h>: which calls belong to a request that threads hand over, how long it took, in which order.
-#   requests.sh live | named
+#   requests.sh live | named | valued
 set -u
 . "$(dirname "$0")/lib.sh"
 
@@ -138,7 +138,84 @@ END
     cc -O2 -g -pthread named.c -o named || fail "it does not compile"
 }
 
+# Events of six connections, in turns, on a loop and in two threads of a pool. A connection's events are one request, wherever they are.
+write_valued() {
+    cat >valued.c <<'END'
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+#define NI __attribute__((noinline, noclone))
+#define BODY __asm__ volatile("nop; nop; nop; nop; nop" ::: "memory")
+struct conn { int id; char name[16]; struct conn *self; };
+enum { CONNECTIONS = 6 };
+static struct conn conns[CONNECTIONS];
+NI int leaf(int n) { BODY; return n; }
+NI int step(int n) { int sum = leaf(n); BODY; return sum; }
+NI int on_event(struct conn *conn, int event) { if (conn->id == 103) usleep(20000); int sum = step(event); BODY; return sum; }
+NI int on_job(int fd, struct conn *conn) { int sum = step(fd) + on_event(conn, -1); BODY; return sum; }
+NI int other(int n) { int sum = step(n); BODY; return sum; }
+NI int once(struct conn **at) { struct conn *conn = *at; int sum = leaf(conn->id); *at = NULL; BODY; return sum; }
+static void *pool(void *start)
+{
+    for (int i = (int)(long)start; i < CONNECTIONS; i += 2) on_job(i, &conns[i]), other(i);
+    return NULL;
+}
+int main(void)
+{
+    pthread_t threads[2];
+    for (int i = 0; i < CONNECTIONS; i++) {
+        conns[i].id = 101 + i;
+        snprintf(conns[i].name, sizeof conns[i].name, "peer %d", i);
+        conns[i].self = &conns[i];
+    }
+    for (int round = 0; round < 3; round++)
+        for (int i = 0; i < CONNECTIONS; i++) on_event(&conns[i], round);
+    for (long i = 0; i < 2; i++) pthread_create(&threads[i], NULL, pool, (void *)i);
+    for (int i = 0; i < 2; i++) pthread_join(threads[i], NULL);
+    struct conn *conn = &conns[0];
+    once(&conn);
+    return 0;
+}
+END
+    cc -O2 -g -pthread valued.c -o valued || fail "it does not compile"
+}
+
+valued() { # OPTION…
+    "$SPROF" trace -o t.db --overwrite "$@" -- ./valued >out 2>notes || fail "it ended by $?: $(cat notes)"
+}
+
 case $1 in
+valued)
+    write_valued
+    of_functions="SELECT function || ' ' || sum(request IS NOT NULL) || ' ' || sum(request IS NULL) AS v FROM v_kept_call WHERE function NOT IN ('main', 'pool', 'once') GROUP BY function ORDER BY 1"
+    valued --request '^on_event: conn->id' --keep 'every 1 : ^(leaf|on_event)$'
+    is "calls in them" "$of_functions" "leaf 24 13 on_event 24 0 on_job 0 6 other 0 6 step 24 12"
+    is "requests" "SELECT request || ' ' || parts || ' ' || threads AS v FROM v_request ORDER BY 1" "101 4 2 102 4 2 103 4 2 104 4 2 105 4 2 106 4 2"
+    is "each in its own" "SELECT count(*) AS n FROM v_kept_call a JOIN v_kept_call b ON b.call_id = a.caller_id AND a.request = b.request WHERE b.function IN ('step', 'on_event')" 48
+    is "the slowest" "SELECT request AS v FROM v_request ORDER BY busy_ns DESC LIMIT 1" 103
+    "$SPROF" report --kept --request 103 t.db --format csv >out 2>&1 || fail "no report: $(cat out)"
+    [ "$(grep -cE ',(leaf|step|on_event),' out)" = 12 ] || fail "not the calls of 103: $(cat out)"
+    # Requests that have no row of their own but as callers, a rule's condition beside, a text, and what is passed itself.
+    valued --request '^on_(event|job): conn->self->name' --args --keep 'n > 1 and every 1 : ^leaf$'
+    is "by a text" "SELECT label || ' ' || parts AS v FROM v_request ORDER BY 1" "peer 0 1 peer 1 1 peer 2 2 peer 3 2 peer 4 2 peer 5 2"
+    "$SPROF" report --kept --request 'peer 4' t.db --format csv >out 2>&1 || fail "no report: $(cat out)"
+    [ "$(grep -cE ',(leaf|on_event),' out)" = 3 ] || fail "not the calls of peer 4: $(cat out)"
+    valued --request '^on_job: fd' --keep 'every 1 : ^step$'
+    is "0 is none, and inner ones belong to it" "SELECT request || ' ' || kept_calls || ' ' || label AS v FROM v_request ORDER BY 1" \
+        "1 4 on_job 2 4 on_job 3 4 on_job 4 4 on_job 5 4 on_job"
+    # As it was at the beginning: when the call has ended there is nothing left.
+    valued --request '^once: entry at->id' --keep 'every 1 : ^once$'
+    grep -q 'at \^' notes || grep -q -- '--request of once' notes || fail "a field of a pointer: $(cat notes)"
+    valued --request '^(?:once|on_event): conn->absent' --keep 'every 1 : ^on_event$'
+    grep -q -- '--request of on_event.*absent' notes || grep -qA2 -- '--request of on_event' notes || fail "no such field: $(cat notes)"
+    is "none" "SELECT count(*) AS n FROM v_request" 0
+    for wrong in '^on_event: conn->' '^on_event: a, b' ': id'; do
+        "$SPROF" trace -o none.db --request "$wrong" --keep throws -- ./valued 2>notes && fail "not refused: $wrong"
+        grep -q 'at ^ give' notes && grep -q '^sprof:  *^$' notes || fail "$wrong: $(cat notes)"
+    done
+    ;;
 named)
     write_named
     "$SPROF" trace -o t.db --request '^handle_' --keep 'every 1 : ^(leaf|handle_)' -- ./named >out 2>notes || fail "it ended by $?: $(cat notes)"

@@ -1,6 +1,7 @@
 /* Finds functions that have the values of --capture. */
 #include "plan/expressions.h"
 #include "rules/rules.h"
+#include "trace/figures/keep_requests.h"
 #include "trace/figures/values.h"
 #include "trace/tracing.h"
 
@@ -95,6 +96,40 @@ void trace_captures_note(struct trace_session *session, uint32_t captures,
     }
 }
 
+void trace_captures_note_request(struct trace_session *session, uint32_t at,
+                                 const struct plan_function *function,
+                                 const struct symbolize_signature *signature,
+                                 struct trace_noted *noted)
+{
+    const struct rules_capture *request = session->options.requests_of;
+    const struct symbolize_located *located =
+        at < signature->located_count ? &signature->located[at] : NULL;
+    struct trace_unmet unmet = {NULL, request->paths[0].text, function};
+    if (!located || noted->captured_count == TRACE_CAPTURED_MOST) {
+        unmet.what = "it is one value more than the sixteen that are read of a call";
+    } else if (located->problem) {
+        unmet.what = located->problem;
+        unmet.at = located->problem_at;
+    } else if (!trace_captured_has_words(noted, located)) {
+        unmet.what = "it is in none of the six words that are read of a call";
+    } else {
+        const struct symbolize_type *type = located->type;
+        const bool is_reference = type->kind == SYMBOLIZE_REFERENCE && type->to;
+        if (!trace_values_is_text(type) && !trace_values_number(is_reference ? type->to : type))
+            unmet.what = "it is no text, and no integer of up to 8 bytes, float or double";
+    }
+    if (unmet.what) {
+        session->values.request_unmet = unmet;
+        return;
+    }
+    session->values.has_requests = true;
+    noted->captured[noted->captured_count++] =
+        (struct trace_captured){.name = name_of(session, request, &request->paths[0]),
+                                .located = located,
+                                .at_entry = request->at_entry};
+    noted->request = (uint8_t)noted->captured_count;
+}
+
 static void warn_unlocated(const struct trace_session *session, size_t number, uint32_t path)
 {
     const struct rules_capture *capture = &session->options.captures[number];
@@ -114,8 +149,28 @@ static void warn_unlocated(const struct trace_session *session, size_t number, u
     sprof_log_message(session->options.log, SPROF_LOG_WARNING, "%s", error.message);
 }
 
+static void warn_no_requests(const struct trace_session *session)
+{
+    const struct trace_unmet *unmet = &session->values.request_unmet;
+    const struct rules_capture *request = session->options.requests_of;
+    char before[256] = "--request: ";
+    struct sprof_error error = {0};
+    if (unmet->what)
+        snprintf(before, sizeof before, "--request of %.150s: ", unmet->function->name);
+    rules_error_at(request->text,
+                   (size_t)((unmet->what ? unmet->at : request->paths[0].text) - request->text),
+                   before,
+                   unmet->what ? unmet->what
+                               : "no function that it finds has a probe and is described by debug "
+                                 "information",
+                   &error);
+    sprof_log_message(session->options.log, SPROF_LOG_WARNING, "%s", error.message);
+}
+
 void trace_captures_report(const struct trace_session *session)
 {
+    if (trace_requests_by_value(&session->options) && !session->values.has_requests)
+        warn_no_requests(session);
     for (size_t i = 0; i < session->options.capture_count; i++)
         for (uint32_t k = 0; k < session->options.captures[i].path_count; k++)
             if (!(session->values.located[i] >> k & 1))

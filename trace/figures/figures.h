@@ -77,6 +77,7 @@ struct trace_open_caller {
     bool is_known;    /* `begin`, `function`, `caller_row` are set */
     bool has_below;   /* a call below it has a row */
     bool has_request; /* `request` is known: see keep_requests.h */
+    bool is_named;    /* … by a value of the call */
     uint64_t request;
     uint64_t asked_id; /* as in struct store_kept_call */
 };

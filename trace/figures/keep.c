@@ -63,7 +63,7 @@ static uint64_t start_of(const struct trace_session *session, uint64_t begin)
 }
 
 static int take_caller(struct trace_session *session, struct trace_thread *thread,
-                       const struct probe_kept *kept)
+                       const struct probe_kept *kept, const struct trace_taken_values *values)
 {
     uint32_t above;
     if (row_of(session, thread, kept->caller, &above))
@@ -75,6 +75,7 @@ static int take_caller(struct trace_session *session, struct trace_thread *threa
     caller->begin = kept->begin;
     caller->function = PROBE_LOG_FUNCTION(kept->header);
     caller->caller_row = above;
+    trace_requests_name(session, caller, caller->function, values);
     return 0;
 }
 
@@ -101,7 +102,7 @@ static void forget_call(struct trace_session *session, struct trace_thread *thre
         struct trace_open_caller *caller = &thread->callers.items[i];
         if (caller->caller_row == row)
             caller->caller_row = 0;
-        if (caller->request == row)
+        if (caller->request == row && !caller->is_named)
             caller->has_request = false;
     }
     session->trace->kept.rows -= row == session->trace->kept.rows;
@@ -143,9 +144,10 @@ static int take_end(struct trace_session *session, struct trace_thread *thread,
     uint32_t above;
     if (row_of(session, thread, kept->caller, &above))
         return SPROF_ENOMEM;
-    const struct trace_open_caller *caller = caller_of(session, thread, kept->number);
+    struct trace_open_caller *caller = caller_of(session, thread, kept->number);
     if (!caller)
         return SPROF_ENOMEM;
+    trace_requests_name(session, caller, PROBE_LOG_FUNCTION(kept->header), values);
     const uint64_t duration_ns = duration_of(session, kept->total),
                    self_ns = duration_of(session, kept->self);
     struct store_kept_call row = {
@@ -161,8 +163,8 @@ static int take_end(struct trace_session *session, struct trace_thread *thread,
         .asked_id = caller->asked_id,
     };
     if (!row.request)
-        row.request = trace_requests_of(session, thread, PROBE_LOG_FUNCTION(kept->header),
-                                        row.number, row.caller);
+        row.request = trace_requests_of(session, thread, caller, PROBE_LOG_FUNCTION(kept->header),
+                                        row.caller);
     const bool decided = decides(session), is_wanted = rules || caller->has_below || !decided;
     const size_t at = (size_t)(caller - thread->callers.items);
     memmove(&thread->callers.items[at], &thread->callers.items[at + 1],
@@ -181,7 +183,8 @@ static int take_end(struct trace_session *session, struct trace_thread *thread,
         note_below(thread, row.caller);
     int result = put_row(session, thread, PROBE_LOG_FUNCTION(kept->header), &row);
     if (!result)
-        result = trace_requests_put(session, thread, PROBE_LOG_FUNCTION(kept->header), &row);
+        result =
+            trace_requests_put(session, thread, PROBE_LOG_FUNCTION(kept->header), &row, values);
     if (!result)
         result = trace_remarks_put_notes(session, thread, PROBE_LOG_FUNCTION(kept->header),
                                          kept->begin, row.number);
@@ -209,8 +212,6 @@ int trace_keep_take(struct trace_session *session, struct trace_thread *thread,
     struct trace_taken_values values;
     if (PROBE_LOG_FUNCTION(kept.header) >= session->probes.count || !kept.number)
         return 0;
-    if (PROBE_LOG_KIND(kept.header) == PROBE_LOG_BEGIN)
-        return take_caller(session, thread, &kept);
     const bool has_values = more >= PROBE_VALUES_UNITS && more <= PROBE_VALUED_UNITS;
     if (has_values) {
         memcpy(&values, unit + 1, more * PROBE_UNIT_BYTES);
@@ -220,7 +221,9 @@ int trace_keep_take(struct trace_session *session, struct trace_thread *thread,
         if (values.kept.bytes < values.bytes)
             values.bytes = values.kept.bytes;
     }
-    return take_end(session, thread, &kept, has_values ? &values : NULL);
+    return PROBE_LOG_KIND(kept.header) == PROBE_LOG_BEGIN
+               ? take_caller(session, thread, &kept, has_values ? &values : NULL)
+               : take_end(session, thread, &kept, has_values ? &values : NULL);
 }
 
 int trace_keep_end(struct trace_session *session, struct trace_thread *thread, enum store_exit exit)
@@ -239,11 +242,10 @@ int trace_keep_end(struct trace_session *session, struct trace_thread *thread, e
         if (!caller->is_known || !(caller->has_below || !decides(session)))
             continue;
         if (!row.request)
-            row.request =
-                trace_requests_of(session, thread, caller->function, row.number, row.caller);
+            row.request = trace_requests_of(session, thread, caller, caller->function, row.caller);
         result = put_row(session, thread, caller->function, &row);
         if (!result)
-            result = trace_requests_put(session, thread, caller->function, &row);
+            result = trace_requests_put(session, thread, caller->function, &row, NULL);
         if (!result)
             result = trace_remarks_put_notes(session, thread, caller->function, caller->begin,
                                              row.number);
@@ -360,7 +362,8 @@ static void forget_ended(struct trace_thread *thread)
         struct trace_open_caller *caller = &thread->callers.items[i];
         if (caller->caller_row && !trace_requests_open(thread, i, caller->caller_row))
             caller->caller_row = 0;
-        if (caller->request && !trace_requests_open(thread, i, (uint32_t)caller->request))
+        if (caller->request && !caller->is_named &&
+            !trace_requests_open(thread, i, (uint32_t)caller->request))
             caller->has_request = false;
     }
 }
@@ -380,5 +383,5 @@ void trace_keep_clear(struct trace_session *session)
     memset(kept->dropped, 0, sizeof kept->dropped);
     memset(kept->tested, 0, sizeof kept->tested);
     memset(kept->unread, 0, sizeof kept->unread);
-    kept->calls = kept->callers = kept->lost = kept->remarks_lost = 0;
+    kept->calls = kept->callers = kept->lost = kept->remarks_lost = kept->requests_unread = 0;
 }

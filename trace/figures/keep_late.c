@@ -87,16 +87,6 @@ static int is_of_class(struct trace_session *session, uint32_t number,
 
 /* == Functions == */
 
-/* Whether the words are read from which a value, or the way to it, begins. */
-static bool has_words(const struct trace_noted *noted, const struct symbolize_located *located)
-{
-    const uint8_t *words = noted->words[located->parameter];
-    const bool needs_both =
-        trace_captured_is_word(located) && located->type->kind == SYMBOLIZE_STRING;
-    return located->base != SYMBOLIZE_OF_PARAMETER ||
-           (words[0] != TRACE_NO_WORD && (!needs_both || words[1] != TRACE_NO_WORD));
-}
-
 /* What a late test needs that a function has not; NULL: it has all. */
 static const char *problem_of(const struct rules_keep_late *late, const struct trace_noted *noted,
                               const struct symbolize_located *located)
@@ -104,7 +94,7 @@ static const char *problem_of(const struct rules_keep_late *late, const struct t
     const struct symbolize_type *type = located ? located->type : noted->signature.result.type;
     const struct symbolize_type *to =
         type->to && (late->text || type->kind == SYMBOLIZE_REFERENCE) ? type->to : type;
-    if (located && !has_words(noted, located))
+    if (located && !trace_captured_has_words(noted, located))
         return "it is in none of the six words that are read of a call";
     if (late->has_changed)
         return trace_captured_is_word(located) && !type->to
@@ -387,6 +377,31 @@ static enum answer meets_tests(const struct trace_session *session,
     return tests == rule->late_count ? all : UNKNOWN;
 }
 
+bool trace_late_number(const struct trace_call_values *call, uint32_t captured, uint64_t *number,
+                       struct sprof_str *text)
+{
+    enum { NUMBER_BITS = 52 }; /* readers of JSON have no more */
+    const bool has_text = trace_values_is_text(call->noted->captured[captured].located->type);
+    const struct compared value = captured_of(call, captured, has_text);
+    const struct symbolize_type *type = value.type;
+    *number = 0;
+    if (!value.bytes)
+        return false;
+    if (has_text) {
+        const size_t length = strnlen((const char *)value.bytes, value.length);
+        *number = sprof_hash_bytes(value.bytes, length) >> (64 - NUMBER_BITS);
+        sprof_str_appendf(text, "%.*s", (int)length, (const char *)value.bytes);
+        return true;
+    }
+    if (!type->bytes || type->bytes > 8 || type->bytes > value.length)
+        return false;
+    memcpy(number, value.bytes, type->bytes);
+    const unsigned unused = 64 - 8 * type->bytes;
+    if (trace_values_number(type) == PROBE_SIGNED)
+        *number = (uint64_t)((int64_t)(*number << unused) >> unused);
+    return true;
+}
+
 /* == Calls == */
 
 static bool is_thrown(const struct plan_expressions *expressions,
@@ -399,18 +414,26 @@ static bool is_thrown(const struct plan_expressions *expressions,
     return is;
 }
 
+static bool takes_next(struct trace_session *session, uint32_t number)
+{
+    struct probe_keep *keep = &session->process.shared->keep;
+    const struct rules_keep *of = rule_of(session, number);
+    struct trace_late_counts *counts = &session->kept.late[number];
+    if (counts->since != keep->rules[number].since) { /* it waits again: take_next() in the agent */
+        counts->since = keep->rules[number].since;
+        counts->taken = 0;
+    }
+    if (counts->taken + 1 >= of->next && !of->load)
+        atomic_fetch_or(&keep->resting, UINT64_C(1) << number);
+    return counts->taken++ < of->next;
+}
+
 /* Whether a rule takes one more call, which ended at so many ticks: as takes_call() in the agent.
  */
 static bool takes_one_more(struct trace_session *session, uint32_t number, uint64_t end)
 {
     const struct rules_keep *of = rule_of(session, number);
     struct trace_late_counts *counts = &session->kept.late[number];
-    struct probe_keep *keep = &session->process.shared->keep;
-    const uint64_t since = keep->rules[number].since;
-    if (counts->since != since) { /* it waits again: see take_next() in the agent */
-        counts->since = since;
-        counts->taken = 0;
-    }
     const uint64_t second = (uint64_t)((double)end * session->trace->clock.tick_ns / 1e9);
     if (of->every && ++counts->seen % of->every)
         return false;
@@ -420,11 +443,7 @@ static bool takes_one_more(struct trace_session *session, uint32_t number, uint6
     }
     if (of->first && counts->seconds[second & 1].calls++ >= of->first)
         return false;
-    if (!of->next)
-        return true;
-    if (counts->taken + 1 >= of->next && !of->load)
-        atomic_fetch_or(&keep->resting, UINT64_C(1) << number);
-    return counts->taken++ < of->next;
+    return !of->next || takes_next(session, number);
 }
 
 uint64_t trace_late_meets(struct trace_session *session, const struct probe_kept *call,

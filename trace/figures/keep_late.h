@@ -26,4 +26,9 @@ int trace_late_explain(const struct trace_session *session, size_t rule, struct 
 uint64_t trace_late_meets(struct trace_session *session, const struct probe_kept *call,
                           const struct trace_taken_values *values, uint64_t met, uint64_t *unread);
 
+/* The value of a call, captured as number `captured`, as a number; of a text its hash, and the
+ * text. False: it was not read. */
+bool trace_late_number(const struct trace_call_values *call, uint32_t captured, uint64_t *number,
+                       struct sprof_str *text);
+
 #endif

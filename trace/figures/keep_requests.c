@@ -2,6 +2,7 @@
  * of the program's own, so there are none of them beside these: see remarks.c. */
 #include "trace/figures/keep_requests.h"
 #include "plan/expressions.h"
+#include "trace/figures/keep_late.h"
 #include "trace/figures/remarks.h"
 #include "trace/probes/probes.h"
 #include "trace/several.h"
@@ -10,8 +11,10 @@ static int make_expressions(const struct trace_options *options,
                             struct plan_expressions **expressions, struct sprof_error *error)
 {
     *expressions = NULL;
-    return options->requests_of
-               ? plan_expressions_make(expressions, &options->requests_of, 1, error)
+    const struct rules_capture *request = options->requests_of;
+    return request && request->function
+               ? plan_expressions_make(expressions, (const char *const *)&request->function, 1,
+                                       error)
                : 0;
 }
 
@@ -38,8 +41,8 @@ int trace_requests_begin(struct trace_session *session, size_t first, struct spr
     }
     if (!result && expressions && !first && !session->options.children &&
         !trace_has_others(session))
-        result = trace_report_unfound(session, "request", session->options.requests_of, expressions,
-                                      true, error);
+        result = trace_report_unfound(session, "request", session->options.requests_of->function,
+                                      expressions, true, error);
     plan_expressions_free(expressions);
     return result;
 }
@@ -49,9 +52,46 @@ void trace_requests_release(struct trace_session *session)
     sprof_vec_release(&session->kept.requests);
 }
 
+/* Whether calls of the function are requests. By value, those are that have it. */
 static bool is_request(const struct trace_session *session, uint32_t function)
 {
-    return function < session->kept.requests.count && session->kept.requests.items[function];
+    const struct trace_noted *noted =
+        trace_requests_is(session, function) && trace_requests_by_value(&session->options)
+            ? trace_values_noted(&session->values, function, 0)
+            : NULL;
+    return trace_requests_is(session, function) &&
+           (!trace_requests_by_value(&session->options) || (noted && noted->request));
+}
+
+/* False: its value was not read. */
+static bool read_name(const struct trace_session *session, uint32_t function,
+                      const struct trace_taken_values *values, uint64_t *number,
+                      struct sprof_str *label)
+{
+    const struct trace_noted *noted =
+        values ? trace_values_noted(&session->values, function, values->place) : NULL;
+    struct trace_call_values call = {.noted = noted, .kept = values ? &values->kept : NULL};
+    if (!noted || !noted->request)
+        return false;
+    trace_values_cut(&call, values->pieces, values->bytes);
+    return trace_late_number(&call, noted->request - 1u, number, label) && *number;
+}
+
+void trace_requests_name(struct trace_session *session, struct trace_open_caller *call,
+                         uint32_t function, const struct trace_taken_values *values)
+{
+    struct sprof_str label = {0};
+    if (call->is_named || !trace_requests_by_value(&session->options) ||
+        !is_request(session, function))
+        return;
+    call->is_named = true;
+    call->has_request = true;
+    call->request = 0;
+    if (!read_name(session, function, values, &call->request, &label)) {
+        session->trace->kept.requests_unread++;
+        call->request = 0;
+    }
+    sprof_str_release(&label);
 }
 
 struct trace_open_caller *trace_requests_open(struct trace_thread *thread, size_t near,
@@ -76,14 +116,15 @@ static struct trace_open_caller *caller_of(struct trace_thread *thread,
 
 /* The callers note what was found: the next call in one of them needs one step. */
 uint64_t trace_requests_of(const struct trace_session *session, struct trace_thread *thread,
-                           uint32_t function, uint32_t row, uint32_t caller)
+                           const struct trace_open_caller *call, uint32_t function, uint32_t caller)
 {
+    const bool is_one = is_request(session, function);
     struct trace_open_caller *first =
-        session->kept.requests.count && !is_request(session, function)
+        session->kept.requests.count && !is_one
             ? trace_requests_open(thread, thread->callers.count, caller)
             : NULL;
     struct trace_open_caller *open = first;
-    uint64_t request = is_request(session, function) ? row : 0;
+    uint64_t request = !is_one ? 0 : call->is_named ? call->request : call->row;
     for (size_t i = 0; open && i < thread->callers.count; i++) {
         if (!open->is_known)
             return 0;
@@ -102,10 +143,27 @@ uint64_t trace_requests_of(const struct trace_session *session, struct trace_thr
     return request;
 }
 
-int trace_requests_put(struct trace_session *session, const struct trace_thread *thread,
-                       uint32_t function, const struct store_kept_call *call)
+/* Of a request that a text names, the text. */
+static const char *label_of(const struct trace_session *session, uint32_t function,
+                            const struct store_kept_call *call,
+                            const struct trace_taken_values *values, struct sprof_str *text)
 {
-    if (!is_request(session, function) || call->request != call->number)
+    uint64_t number;
+    return trace_requests_by_value(&session->options) &&
+                   read_name(session, function, values, &number, text) && number == call->request &&
+                   text->length && !text->failed
+               ? text->text
+               : session->probes.items[function].function->name;
+}
+
+int trace_requests_put(struct trace_session *session, const struct trace_thread *thread,
+                       uint32_t function, const struct store_kept_call *call,
+                       const struct trace_taken_values *values)
+{
+    const bool by_value = trace_requests_by_value(&session->options);
+    struct sprof_str text = {0};
+    if (!is_request(session, function) || !call->request ||
+        (!by_value && call->request != call->number))
         return 0;
     const struct store_request_part row = {
         .number = ++session->trace->kept.request_parts,
@@ -114,6 +172,8 @@ int trace_requests_put(struct trace_session *session, const struct trace_thread 
         .duration_ns = call->duration_ns,
         .is_end = call->duration_ns > 0,
     };
-    return trace_remarks_put_part(session, thread, &row,
-                                  session->probes.items[function].function->name);
+    const int result = trace_remarks_put_part(session, thread, &row,
+                                              label_of(session, function, call, values, &text));
+    sprof_str_release(&text);
+    return result;
 }

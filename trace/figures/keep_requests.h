@@ -6,6 +6,22 @@
 
 int trace_requests_check(const struct trace_options *options, struct sprof_error *error);
 
+/* Whether values name requests. */
+static inline bool trace_requests_by_value(const struct trace_options *options)
+{
+    return options->requests_of && options->requests_of->path_count;
+}
+
+/* Whether --request finds the function. */
+static inline bool trace_requests_is(const struct trace_session *session, uint32_t function)
+{
+    return function < session->kept.requests.count && session->kept.requests.items[function];
+}
+
+/* Notes which request an open call is, where its value names it. `values` NULL: not read. */
+void trace_requests_name(struct trace_session *session, struct trace_open_caller *call,
+                         uint32_t function, const struct trace_taken_values *values);
+
 /* From probe `first` on. */
 int trace_requests_begin(struct trace_session *session, size_t first, struct sprof_error *error);
 void trace_requests_release(struct trace_session *session);
@@ -16,12 +32,15 @@ struct trace_open_caller *trace_requests_open(struct trace_thread *thread, size_
                                               uint32_t row);
 
 /* The request that a call belongs to, by its function, row, and the row of its caller, 0 of none:
- * the innermost of itself and its open callers. Its number is that of the row; 0: none. */
+ * the innermost of itself and its open callers. Its number is that of the row, or what its value
+ * is; 0: none, or its value was not read. */
 uint64_t trace_requests_of(const struct trace_session *session, struct trace_thread *thread,
-                           uint32_t function, uint32_t row, uint32_t caller);
+                           const struct trace_open_caller *call, uint32_t function,
+                           uint32_t caller);
 
-/* Adds a row if the call is a request. Returns 0 or SPROF_ENOMEM. */
+/* Adds a row if the call is a request. `values` may be NULL. Returns 0 or SPROF_ENOMEM. */
 int trace_requests_put(struct trace_session *session, const struct trace_thread *thread,
-                       uint32_t function, const struct store_kept_call *call);
+                       uint32_t function, const struct store_kept_call *call,
+                       const struct trace_taken_values *values);
 
 #endif

@@ -3,6 +3,7 @@
 #include "plan/expressions.h"
 #include "trace/figures/keep_late.h"
 #include "trace/figures/keep_quick.h"
+#include "trace/figures/keep_requests.h"
 #include "trace/probes/probes.h"
 #include "trace/several.h"
 #include "trace/tracing.h"
@@ -170,7 +171,7 @@ static int write_values(struct trace_session *session, uint32_t function,
     const bool has_words = needs_words(noted);
     atomic_store(
         &shared->keep_values[function],
-        (uint32_t)at |
+        (uint32_t)at | (noted->request ? PROBE_VALUES_REQUEST : 0) |
             ((noted->is_chosen && has_words) || noted->early_count ? PROBE_VALUES_CHOSEN : 0) |
             (has_words ? PROBE_VALUES_WORDS : 0) | (noted->is_hidden ? PROBE_VALUES_HIDDEN : 0));
     return 0;
@@ -216,6 +217,22 @@ struct finding {
     SPROF_VEC(struct symbolize_paths) paths;
 };
 
+static bool is_request(const struct trace_session *session, uint32_t function)
+{
+    return trace_requests_by_value(&session->options) && trace_requests_is(session, function);
+}
+
+/* Lists the paths of captures and rules, unless `list` is NULL. Returns their count, which is the
+ * number of the path of a request. */
+static uint32_t request_path(const struct trace_session *session, uint32_t function,
+                             uint32_t captures, const struct symbolize_path **list)
+{
+    const struct symbolize_path *scratch[TRACE_CAPTURED_MOST], **to = list ? list : scratch;
+    const uint32_t count = trace_captures_paths(session, captures, to);
+    return trace_late_paths(session, trace_late_rules(session, tested_by(session, function)), to,
+                            count);
+}
+
 static int note(struct trace_session *session, uint32_t function, uint32_t captures,
                 const struct symbolize_signature *signature)
 {
@@ -238,6 +255,9 @@ static int note(struct trace_session *session, uint32_t function, uint32_t captu
     if (trace_late_note(session, tested_by(session, function), captures, probe->function, signature,
                         noted, &unmet))
         return SPROF_ENOMEM;
+    if (signature && is_request(session, function))
+        trace_captures_note_request(session, request_path(session, function, captures, NULL),
+                                    probe->function, signature, noted);
     noted->is_hidden = !noted->has_arguments && !noted->captured_count && !noted->has_result;
     if (signature) {
         trace_values_plan(noted);
@@ -311,7 +331,8 @@ static int wants(const struct trace_session *session, uint32_t function,
         trace_captures_of(session, &expressions->captures, probe->function, captures, error);
     *hides = !shown;
     return shown < 0 || result < 0 ? SPROF_ENOMEM
-                                   : shown || *captures || tested_by(session, function) != 0;
+                                   : shown || *captures || is_request(session, function) ||
+                                         tested_by(session, function) != 0;
 }
 
 static int want(struct finding *finding, uint32_t function, uint32_t captures)
@@ -319,14 +340,16 @@ static int want(struct finding *finding, uint32_t function, uint32_t captures)
     struct trace_session *session = finding->session;
     struct symbolize_paths paths = {0};
     session->values.noted.items[function] = NULL;
+    const bool names_request = is_request(session, function);
     const uint64_t rules = trace_late_rules(session, tested_by(session, function));
-    if (captures || rules) {
+    if (captures || rules || names_request) {
         const struct symbolize_path **list =
             sprof_arena_alloc(&session->arena, TRACE_CAPTURED_MOST * sizeof *list);
         if (!list)
             return SPROF_ENOMEM;
-        paths = (struct symbolize_paths){list, trace_captures_paths(session, captures, list)};
-        paths.count = trace_late_paths(session, rules, list, paths.count);
+        paths = (struct symbolize_paths){list, request_path(session, function, captures, list)};
+        if (names_request && paths.count < TRACE_CAPTURED_MOST)
+            list[paths.count++] = &session->options.requests_of->paths[0];
     }
     return sprof_vec_push(&finding->starts, session->probes.items[function].function->start) ||
                    sprof_vec_push(&finding->functions, function) ||
@@ -362,8 +385,9 @@ static int find_wanted(struct finding *finding, size_t first, const struct shown
 bool trace_values_are_wanted(const struct trace_session *session)
 {
     const struct trace_kept *kept = &session->trace->kept;
-    bool wanted =
-        (session->options.arguments || session->options.capture_count) && kept->rules.count;
+    bool wanted = (session->options.arguments || session->options.capture_count ||
+                   trace_requests_by_value(&session->options)) &&
+                  kept->rules.count;
     for (size_t i = 0; i < kept->rules.count; i++)
         wanted |= trace_values_needs(&kept->rules.items[i].rule);
     return wanted;

@@ -53,7 +53,8 @@ struct trace_noted {
     uint32_t captured_count;
     struct trace_noted_late late[TRACE_CAPTURED_MOST];
     uint32_t late_count;
-    bool has_result;                   /* its memory is copied */
+    uint8_t request; /* captured value by which its calls are requests, + 1; 0: none */
+    bool has_result; /* its memory is copied */
     uint32_t piece_count, early_count; /* early ones come first */
     uint32_t piece_most;               /* limit while planning */
     uint16_t text_bytes;               /* read of a text at most; 0: TRACE_TEXT_BYTES */
@@ -86,8 +87,10 @@ struct trace_values {
         const struct plan_function *function;
     } unmet[PROBE_KEEP_RULES];
     struct sprof_suggestions near_classes[PROBE_KEEP_RULES]; /* to that which each rule names */
-    uint64_t used;                                           /* of the agent's room */
-    bool is_full, is_full_reported;                          /* some function had no room there */
+    struct trace_unmet request_unmet; /* why a function of --request has no such value */
+    bool has_requests;                /* some has */
+    uint64_t used;                    /* of the agent's room */
+    bool is_full, is_full_reported;   /* some function had no room there */
 };
 
 /* What was noted of a function's calls by the agent's `place`, which may have been replaced while
@@ -119,11 +122,18 @@ void trace_values_check_filter(struct trace_session *session);
 /* Returns enum probe_number; 0: no number. */
 uint8_t trace_values_number(const struct symbolize_type *type);
 
+/* Whether a value is a text, or leads to one. */
+bool trace_values_is_text(const struct symbolize_type *type);
+
 /* Whether a captured value is what a parameter's words hold, not memory to which they lead. */
 static inline bool trace_captured_is_word(const struct symbolize_located *located)
 {
     return located->base == SYMBOLIZE_OF_PARAMETER && !located->is_direct && !located->follows;
 }
+
+/* Whether the words are read from which a captured value, or the way to it, begins. */
+bool trace_captured_has_words(const struct trace_noted *noted,
+                              const struct symbolize_located *located);
 
 /* Fills in which words have a function's values; then, which pieces of memory are copied. */
 void trace_values_plan_words(struct trace_noted *noted);
@@ -165,6 +175,12 @@ uint32_t trace_captures_paths(const struct trace_session *session, uint32_t capt
 void trace_captures_note(struct trace_session *session, uint32_t captures,
                          const struct plan_function *function,
                          const struct symbolize_signature *signature, struct trace_noted *noted);
+
+/* Notes the value of --request, whose path is number `at` of the signature's. */
+void trace_captures_note_request(struct trace_session *session, uint32_t at,
+                                 const struct plan_function *function,
+                                 const struct symbolize_signature *signature,
+                                 struct trace_noted *noted);
 
 void trace_captures_report(const struct trace_session *session);
 

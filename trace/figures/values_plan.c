@@ -83,6 +83,23 @@ uint8_t trace_values_number(const struct symbolize_type *type)
     }
 }
 
+bool trace_values_is_text(const struct symbolize_type *type)
+{
+    const struct symbolize_type *to = type->to ? type->to : type;
+    return to->kind == SYMBOLIZE_STRING || to->kind == SYMBOLIZE_CHARACTERS ||
+           (to->kind == SYMBOLIZE_CHARACTER && type->kind == SYMBOLIZE_POINTER);
+}
+
+bool trace_captured_has_words(const struct trace_noted *noted,
+                              const struct symbolize_located *located)
+{
+    const uint8_t *words = noted->words[located->parameter];
+    const bool needs_both =
+        trace_captured_is_word(located) && located->type->kind == SYMBOLIZE_STRING;
+    return located->base != SYMBOLIZE_OF_PARAMETER ||
+           (words[0] != TRACE_NO_WORD && (!needs_both || words[1] != TRACE_NO_WORD));
+}
+
 /* == Pieces == */
 
 static void add_piece(struct trace_noted *noted, uint8_t value, uint8_t member,

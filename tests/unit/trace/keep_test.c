@@ -252,7 +252,7 @@ static void test_both_requests(void)
     remark(&kept, HANDLE, 10, PROBE_REQUEST, 5);
     CU_ASSERT_EQUAL(kept.batch->request_parts.count, 1);
     remark(&kept, HANDLE, 20, PROBE_REQUEST_END, 0);
-    kept.made.session.options.requests_of = "^handle$";
+    kept.made.session.options.requests_of = &(struct rules_capture){.text = "^handle$"};
     const size_t before = kept.batch->request_parts.count;
     remark(&kept, HANDLE, 30, PROBE_REQUEST, 1);
     remark(&kept, HANDLE, 40, PROBE_REQUEST_END, 0);
