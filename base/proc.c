@@ -148,15 +148,15 @@ bool sprof_proc_status_read(pid_t pid, struct sprof_proc_status *status)
     return true;
 }
 
-/* One that has ended has no namespaces any more: there its parent's count. */
-static bool has_our_files(pid_t pid)
+/* One that has ended has no namespaces any more: there its parent's count. `status`: as /proc has
+ * it. */
+static bool has_our_files(pid_t pid, const char *status)
 {
     char path[64];
     struct stat its, ours;
-    struct sprof_proc_stat stat_of;
-    if (!sprof_proc_stat_read(pid, &stat_of))
-        return false;
-    snprintf(path, sizeof path, "/proc/%d/ns/mnt", stat_of.state == 'Z' ? stat_of.parent : pid);
+    const bool has_ended = strstr(status, "\nState:\tZ");
+    snprintf(path, sizeof path, "/proc/%d/ns/mnt",
+             has_ended ? (pid_t)status_field(status, "\nPPid:\t", 0) : pid);
     return !stat("/proc/self/ns/mnt", &ours) && !stat(path, &its) && its.st_dev == ours.st_dev &&
            its.st_ino == ours.st_ino;
 }
@@ -166,7 +166,7 @@ bool sprof_proc_user_read(pid_t pid, struct sprof_proc_user *user)
     static const char name[] = "\nGroups:\t";
     char path[64], text[4096];
     snprintf(path, sizeof path, "/proc/%d/status", pid);
-    if (pid <= 0 || !has_our_files(pid) || !read_small(path, text, sizeof text))
+    if (pid <= 0 || !read_small(path, text, sizeof text) || !has_our_files(pid, text))
         return false;
     *user = (struct sprof_proc_user){.uid = (uid_t)status_field(text, "\nUid:\t", -1),
                                      .gid = (gid_t)status_field(text, "\nGid:\t", -1)};
