@@ -3,7 +3,7 @@
 
 #include "sampler/bpf/off_cpu_weight.h"
 
-enum { MANY_PER_SECOND = 2000 };
+enum { MANY_PER_SECOND = 1000 };
 static const uint64_t default_ns = 1000000, second_ns = 1000000000;
 
 struct off_cpu_threshold off_cpu_threshold_of(const struct sampler_options *options)
