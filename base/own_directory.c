@@ -21,8 +21,7 @@ int sprof_system_error(struct sprof_error *error, const char *what, const char *
     return sprof_error_set(error, code, number, "cannot %s %s: %s", what, path, strerror(number));
 }
 
-/* Returns the descriptor, or a negative code. */
-static int open_directory(const char *path, struct sprof_error *error)
+static int open_place(const char *path, bool make, struct sprof_error *error)
 {
     struct sprof_place place;
     const int found = sprof_place_find(&place, path);
@@ -31,13 +30,32 @@ static int open_directory(const char *path, struct sprof_error *error)
         return sprof_system_error(error, "reach the directory", path);
     }
     int result;
-    if (mkdirat(place.directory_fd, place.name, 0700) && errno != EEXIST)
+    if (make && mkdirat(place.directory_fd, place.name, 0700) && errno != EEXIST)
         result = sprof_system_error(error, "make the directory", path);
     else if ((result = openat(place.directory_fd, place.name,
                               O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW)) < 0)
         result = sprof_system_error(error, "open the directory", path);
     sprof_place_close(&place);
     return result;
+}
+
+/* Returns the descriptor, or a negative code. */
+static int open_directory(const char *path, bool make, struct sprof_error *error)
+{
+    struct sprof_str name = {0};
+    size_t length = strlen(path);
+    while (length > 1 && path[length - 1] == '/')
+        length--;
+    const int result = sprof_str_append_bytes(&name, path, length)
+                           ? sprof_error_memory(error)
+                           : open_place(name.text, make, error);
+    sprof_str_release(&name);
+    return result;
+}
+
+int sprof_own_directory_open(const char *path, struct sprof_error *error)
+{
+    return open_directory(path, false, error);
 }
 
 static int lock(struct sprof_own_directory *directory, const char *path, const char *busy,
@@ -63,21 +81,14 @@ static int lock(struct sprof_own_directory *directory, const char *path, const c
 int sprof_own_directory_take(struct sprof_own_directory *directory, const char *path,
                              const char *busy, struct sprof_error *error)
 {
-    struct sprof_str name = {0};
-    size_t length = strlen(path);
     *directory = SPROF_OWN_DIRECTORY_NONE;
-    while (length > 1 && path[length - 1] == '/')
-        length--;
-    if (sprof_str_append_bytes(&name, path, length))
-        return sprof_error_memory(error);
-    int result = open_directory(name.text, error);
+    int result = open_directory(path, true, error);
     if (result >= 0) {
         directory->fd = result;
-        result = lock(directory, name.text, busy, error);
+        result = lock(directory, path, busy, error);
     }
     if (result)
         sprof_own_directory_release(directory);
-    sprof_str_release(&name);
     return result;
 }
 

@@ -19,6 +19,10 @@ int sprof_own_directory_take(struct sprof_own_directory *directory, const char *
                              const char *busy, struct sprof_error *error);
 void sprof_own_directory_release(struct sprof_own_directory *directory);
 
+/* Opens a directory that was taken: no link of another user leads to another one (base/place.h).
+ * Returns its descriptor or a negative code. */
+int sprof_own_directory_open(const char *path, struct sprof_error *error);
+
 /* The error of a system call that failed: SPROF_ENOTFOUND, SPROF_EPERMISSION, SPROF_EFULL or
  * SPROF_EIO by errno, as "cannot WHAT PATH: WHY". */
 int sprof_system_error(struct sprof_error *error, const char *what, const char *path);

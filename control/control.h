@@ -26,20 +26,25 @@ struct control_client {
 };
 
 struct control_server {
-    char *path; /* of the socket; NULL: closed */
+    char *path; /* of the socket, for messages and the command; NULL: closed */
+    struct sprof_place place;
+    ino_t inode; /* of the socket at the place; 0: none is there */
     int listener, poll_fd;
     bool holds; /* see control_server_hold */
     struct control_client clients[CONTROL_CLIENTS];
 };
 
-#define CONTROL_SERVER_NONE ((struct control_server){.listener = -1, .poll_fd = -1})
+#define CONTROL_SERVER_NONE                                                                        \
+    ((struct control_server){.place = SPROF_PLACE_NONE, .listener = -1, .poll_fd = -1})
 
 /* Does what a request says, and appends the answer. Returns 0 or the code of the failure that the
  * answer explains. */
 typedef int control_handler(void *context, char *request, struct sprof_str *answer);
 
-/* Makes the socket of a recording. What a recorder that was killed has left is replaced. Fails with
- * SPROF_ESTATE where something else is at the path, or SPROF_EIO; then the socket is closed. */
+/* Makes the socket of a recording, in the directory that base/place.h finds. What a recorder that
+ * was killed has left is replaced. Fails with SPROF_ESTATE where something else is at the path,
+ * SPROF_EPERMISSION where a link of another user leads there, or SPROF_EIO; then the socket is
+ * closed. */
 int control_server_open(struct control_server *control, const char *output,
                         struct sprof_error *error);
 
@@ -61,7 +66,7 @@ void control_server_serve(struct control_server *control, control_handler *handl
  * brings about. */
 void control_server_hold(struct control_server *control);
 
-/* Removes the socket. */
+/* Removes the socket, and nothing that has taken its place. */
 void control_server_close(struct control_server *control);
 
 /* The address of the socket of a recording; *directory_fd is to be closed after its use. Returns 0,

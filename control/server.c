@@ -18,6 +18,20 @@ static const char suffix[] = ".ctl";
 
 /* An address holds 108 bytes: the directory is named by a descriptor, so that only the last part of
  * the path must fit. */
+static int address_in(int directory_fd, const char *name, const char *end,
+                      struct sockaddr_un *address, struct sprof_error *error)
+{
+    *address = (struct sockaddr_un){.sun_family = AF_UNIX};
+    const int length = snprintf(address->sun_path, sizeof address->sun_path,
+                                "/proc/self/fd/%d/%s%s", directory_fd, name, end);
+    if (length < (int)sizeof address->sun_path)
+        return 0;
+    return sprof_error_set(error, SPROF_ELIMIT, ENAMETOOLONG,
+                           "%s: the name is too long for a control socket beside it; use a shorter "
+                           "one with -o",
+                           name);
+}
+
 int control_address(const char *output, struct sockaddr_un *address, int *directory_fd,
                     struct sprof_error *error)
 {
@@ -25,19 +39,13 @@ int control_address(const char *output, struct sockaddr_un *address, int *direct
     char directory[4096];
     snprintf(directory, sizeof directory, "%.*s", slash ? (int)(slash - output) + 1 : 1,
              slash ? output : ".");
-    *address = (struct sockaddr_un){.sun_family = AF_UNIX};
     *directory_fd = open(directory, O_PATH | O_DIRECTORY | O_CLOEXEC);
     if (*directory_fd < 0)
         return sprof_error_set(error, SPROF_ENOTFOUND, errno, "%s: %s", directory, strerror(errno));
-    const int length = snprintf(address->sun_path, sizeof address->sun_path,
-                                "/proc/self/fd/%d/%s%s", *directory_fd, name, suffix);
-    if (length < (int)sizeof address->sun_path)
-        return 0;
-    close(*directory_fd);
-    return sprof_error_set(error, SPROF_ELIMIT, ENAMETOOLONG,
-                           "%s: the name is too long for a control socket beside it; use a shorter "
-                           "one with -o",
-                           name);
+    const int result = address_in(*directory_fd, name, suffix, address, error);
+    if (result)
+        close(*directory_fd);
+    return result;
 }
 
 /* == Opening == */
@@ -62,12 +70,40 @@ static void remove_left_over(const struct sockaddr_un *address)
         unlink(address->sun_path);
 }
 
+/* The socket that is at the place; 0: none of this user. */
+static ino_t inode_at(const struct sprof_place *place)
+{
+    struct stat facts;
+    const bool found = place->directory_fd >= 0 &&
+                       !fstatat(place->directory_fd, place->name, &facts, AT_SYMLINK_NOFOLLOW);
+    return found && S_ISSOCK(facts.st_mode) && facts.st_uid == geteuid() ? facts.st_ino : 0;
+}
+
+static int find_place(struct sprof_place *place, const char *path, struct sprof_error *error)
+{
+    const int found = sprof_place_find(place, path);
+    if (found == -ELOOP)
+        return sprof_error_set(error, SPROF_EPERMISSION, -found,
+                               "%s is not made: the link %s on the way to it could be another "
+                               "user's; use a directory of your own with -o",
+                               path, place->link);
+    if (found == -ENAMETOOLONG)
+        return sprof_error_set(error, SPROF_ELIMIT, -found,
+                               "%s: the name is too long for a control socket; use a shorter one "
+                               "with -o",
+                               path);
+    if (found)
+        return sprof_error_set(error, SPROF_ENOTFOUND, -found, "%s: %s", path, strerror(-found));
+    return 0;
+}
+
 static int bind_socket(struct control_server *control, const char *output,
                        struct sprof_error *error)
 {
     struct sockaddr_un address;
-    int directory_fd;
-    const int result = control_address(output, &address, &directory_fd, error);
+    int result = find_place(&control->place, control->path, error);
+    if (!result)
+        result = address_in(control->place.directory_fd, control->place.name, "", &address, error);
     if (result)
         return result;
     remove_left_over(&address);
@@ -76,9 +112,10 @@ static int bind_socket(struct control_server *control, const char *output,
                         listen(control->listener, CONTROL_CLIENTS);
     const int errnum = errno;
     umask(mask);
-    close(directory_fd);
-    if (!failed)
+    if (!failed) {
+        control->inode = inode_at(&control->place);
         return 0;
+    }
     return sprof_error_set(error, errnum == EADDRINUSE ? SPROF_ESTATE : SPROF_EIO, errnum,
                            "cannot make the control socket %s%s: %s", output, suffix,
                            errnum == EADDRINUSE ? "something else is there; remove it"
@@ -103,12 +140,12 @@ int control_server_open(struct control_server *control, const char *output,
     if (control->listener < 0 || control->poll_fd < 0 || poll_for(control, control->listener))
         result = sprof_error_set(error, SPROF_EIO, errno, "cannot make a control socket: %s",
                                  strerror(errno));
-    if (!result)
-        result = bind_socket(control, output, error);
     if (!result && asprintf(&control->path, "%s%s", output, suffix) < 0) {
         control->path = NULL;
         result = sprof_error_memory(error);
     }
+    if (!result)
+        result = bind_socket(control, output, error);
     if (result)
         control_server_close(control);
     return result;
@@ -137,8 +174,8 @@ static void let_go(struct control_client *client)
 
 void control_server_close(struct control_server *control)
 {
-    if (control->path)
-        unlink(control->path);
+    if (control->inode && control->inode == inode_at(&control->place))
+        unlinkat(control->place.directory_fd, control->place.name, 0);
     for (size_t i = 0; i < CONTROL_CLIENTS && control->path; i++) {
         struct control_client *client = &control->clients[i];
         if (client->waits)
@@ -147,6 +184,7 @@ void control_server_close(struct control_server *control)
             let_go(client);
     }
     free(control->path);
+    sprof_place_close(&control->place);
     if (control->listener >= 0)
         close(control->listener);
     if (control->poll_fd >= 0)

@@ -4,6 +4,7 @@
 #include "arch/arch.h"
 #include "base/compat.h"
 #include "base/file.h"
+#include "base/place.h"
 
 #include <elf.h>
 #include <errno.h>
@@ -528,29 +529,33 @@ static bool write_whole(int fd, const uint8_t *bytes, uint64_t size)
 /* A file of another name takes the output's place when it is whole. */
 static int put(const struct writing *writing, const char *output, struct sprof_error *error)
 {
-    struct sprof_str name = {0};
-    int result = 0;
-    if (sprof_str_appendf(&name, "%s.XXXXXX", output))
-        return sprof_error_memory(error);
-    const int fd = mkostemp(name.text, O_CLOEXEC);
-    bool done =
-        fd >= 0 && write_whole(fd, writing->out, writing->size) && !fchmod(fd, writing->file->mode);
-    int saved = errno;
+    struct sprof_place place;
+    char name[NAME_MAX + 1];
+    int result = 0, saved = -sprof_place_find(&place, output), fd = -1;
+    bool done = false;
+    if (!saved && place.opened_fd >= 0)
+        saved = EINVAL;
+    else if (!saved && (fd = sprof_place_make_temporary(&place, name)) < 0)
+        saved = -fd;
+    else if (!saved) {
+        done = write_whole(fd, writing->out, writing->size) && !fchmod(fd, writing->file->mode);
+        saved = errno;
+    }
     if (fd >= 0 && close(fd) && done) {
         saved = errno;
         done = false;
     }
-    if (done && rename(name.text, output)) {
+    if (done && renameat(place.directory_fd, name, place.directory_fd, place.name)) {
         saved = errno;
         done = false;
     }
     if (!done) {
         if (fd >= 0)
-            unlink(name.text);
+            unlinkat(place.directory_fd, name, 0);
         result = sprof_error_set(error, SPROF_EIO, saved, "cannot write %s: %s", output,
                                  strerror(saved));
     }
-    sprof_str_release(&name);
+    sprof_place_close(&place);
     return result;
 }
 

@@ -67,11 +67,11 @@ static uint64_t bytes_of(int directory_fd, const char *name)
     return bytes;
 }
 
-int record_segments_list(struct record_segments *segments, const char *directory,
-                         struct sprof_error *error)
+/* Closes the entries; NULL: they could not be read. */
+static int list(struct record_segments *segments, DIR *entries, const char *directory,
+                struct sprof_error *error)
 {
     *segments = (struct record_segments){0};
-    DIR *entries = opendir(directory);
     if (!entries)
         return sprof_system_error(error, "read the directory", directory);
     int result = 0;
@@ -91,6 +91,23 @@ int record_segments_list(struct record_segments *segments, const char *directory
     if (segments->list.count)
         qsort(segments->list.items, segments->list.count, sizeof *segments->list.items, by_start);
     return 0;
+}
+
+int record_segments_list(struct record_segments *segments, const char *directory,
+                         struct sprof_error *error)
+{
+    return list(segments, opendir(directory), directory, error);
+}
+
+/* The recorder's own directory: whatever its path leads to meanwhile. */
+static int list_own(struct record_segments *segments, int fd, const char *directory,
+                    struct sprof_error *error)
+{
+    const int entries_fd = openat(fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    DIR *entries = entries_fd < 0 ? NULL : fdopendir(entries_fd);
+    if (!entries && entries_fd >= 0)
+        close(entries_fd);
+    return list(segments, entries, directory, error);
 }
 
 void record_segments_release(struct record_segments *segments)
@@ -115,31 +132,27 @@ int record_segments_lock(const char *path, struct sprof_own_directory *directory
 
 /* == What is kept == */
 
-static int drop(const char *directory, const struct record_segment *segment,
-                struct sprof_error *error)
+static int drop(int directory_fd, const struct record_segment *segment, struct sprof_error *error)
 {
     static const char *const ends[] = {"-wal", "-shm", ""};
-    const int fd = open(directory, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    if (fd < 0)
-        return sprof_system_error(error, "open the directory", directory);
     int result = 0;
     for (size_t i = 0; i < sizeof ends / sizeof *ends && !result; i++) {
         char file[48];
         snprintf(file, sizeof file, "%s%s", segment->name, ends[i]);
-        if (unlinkat(fd, file, 0) && errno != ENOENT)
+        if (unlinkat(directory_fd, file, 0) && errno != ENOENT)
             result = sprof_system_error(error, "remove", file);
     }
-    close(fd);
     return result;
 }
 
 int record_segments_trim(const char *directory, const struct record_keep *keep, uint64_t from_ns,
                          size_t *removed, struct sprof_error *error)
 {
-    struct record_segments segments;
-    int result = record_segments_list(&segments, directory, error);
-    if (result)
-        return result;
+    struct record_segments segments = {0};
+    const int fd = sprof_own_directory_open(directory, error);
+    if (fd < 0)
+        return fd;
+    int result = list_own(&segments, fd, directory, error);
     const uint64_t now_ns = sprof_clock_realtime_ns();
     uint64_t bytes = 0;
     for (size_t i = 0; i < segments.list.count; i++)
@@ -150,34 +163,40 @@ int record_segments_trim(const char *directory, const struct record_keep *keep, 
         const bool large = keep->bytes && bytes > keep->bytes;
         if ((!old && !large) || segment->start_ns >= from_ns)
             break;
-        result = drop(directory, segment, error);
+        result = drop(fd, segment, error);
         bytes -= segment->bytes;
         ++*removed;
     }
     record_segments_release(&segments);
+    close(fd);
     return result;
 }
 
 int record_segments_drop_oldest(const char *directory, uint64_t from_ns, struct sprof_error *error)
 {
-    struct record_segments segments;
-    int result = record_segments_list(&segments, directory, error);
+    struct record_segments segments = {0};
+    const int fd = sprof_own_directory_open(directory, error);
+    if (fd < 0)
+        return fd;
+    int result = list_own(&segments, fd, directory, error);
     if (!result && segments.list.count && segments.list.items[0].start_ns < from_ns) {
-        result = drop(directory, &segments.list.items[0], error);
+        result = drop(fd, &segments.list.items[0], error);
         result = result ? result : 1;
     }
     record_segments_release(&segments);
+    close(fd);
     return result;
 }
 
 /* == What a killed recorder has left == */
 
-static int set_aside(const char *path, const struct sprof_error *why, const struct sprof_log *log,
-                     struct sprof_error *error)
+static int set_aside(int directory_fd, const char *path, const struct sprof_error *why,
+                     const struct sprof_log *log, struct sprof_error *error)
 {
     struct sprof_str aside = {0};
+    const size_t name = (size_t)(strrchr(path, '/') + 1 - path);
     int result = sprof_str_appendf(&aside, "%s.damaged", path) ? sprof_error_memory(error) : 0;
-    if (!result && rename(path, aside.text))
+    if (!result && renameat(directory_fd, path + name, directory_fd, aside.text + name))
         result = sprof_system_error(error, "rename", path);
     if (!result)
         sprof_log_message(log, SPROF_LOG_WARNING, "%s is set aside as %s", why->message,
@@ -186,13 +205,13 @@ static int set_aside(const char *path, const struct sprof_error *why, const stru
     return result;
 }
 
-static int finish(const char *path, const struct recording_derive_options *options,
-                  struct sprof_error *error)
+static int finish(int directory_fd, const char *path,
+                  const struct recording_derive_options *options, struct sprof_error *error)
 {
     struct sprof_error why = {0};
     const int result = recording_derive(path, options, &why);
     if (result == SPROF_EFORMAT)
-        return set_aside(path, &why, options->log, error);
+        return set_aside(directory_fd, path, &why, options->log, error);
     if (result)
         sprof_log_message(options->log, SPROF_LOG_WARNING, "%s", why.message);
     return result == SPROF_ENOMEM ? sprof_error_memory(error) : 0;
@@ -202,16 +221,20 @@ int record_segments_finish(const char *directory, bool no_cache, const struct sp
                            struct sprof_error *error)
 {
     const struct recording_derive_options options = {.no_cache = no_cache, .log = log};
-    struct record_segments segments;
-    int result = record_segments_list(&segments, directory, error);
+    struct record_segments segments = {0};
+    const int fd = sprof_own_directory_open(directory, error);
+    if (fd < 0)
+        return fd;
+    int result = list_own(&segments, fd, directory, error);
     const size_t count = segments.list.count;
     for (size_t i = count > LEFT_AT_MOST ? count - LEFT_AT_MOST : 0; i < count && !result; i++) {
         struct sprof_str path = {0};
         result = sprof_str_appendf(&path, "%s/%s", directory, segments.list.items[i].name)
                      ? sprof_error_memory(error)
-                     : finish(path.text, &options, error);
+                     : finish(fd, path.text, &options, error);
         sprof_str_release(&path);
     }
     record_segments_release(&segments);
+    close(fd);
     return result;
 }

@@ -195,6 +195,49 @@ recordings() {
     [ "$(ls theirs)" = quiet.db ] && [ "$(stat -c '%a %u' theirs/quiet.db)" = "600 0" ] || fail "the recording is not root's own: $(ls -l theirs)"
 }
 
+# A directory that the other user exchanges for a link while sprof works: no socket, file or segment of root's is made,
+# replaced or removed behind it.
+ways() {
+    prepare "$PROGRAMS/swapper"
+    mkdir -p root/way/loop keep theirs/way.d
+    cp "$victim" root/way/out.txt
+    for name in x.db.ctl loop/20200101T000000.000Z.db; do cp "$victim" "root/way/$name"; done
+    chown -R 65534:65534 theirs
+    find root/way | sort >before.names
+    behind() {
+        find root/way | sort | cmp -s - before.names && cmp -s root/way/out.txt before || fail "$1: root's directory was changed: $(ls -R root/way)"
+    }
+    led_away() { mv theirs/way.d theirs/aside && ln -s "$work/root/way" theirs/way.d; }
+    led_back() { rm theirs/way.d && mv theirs/aside theirs/way.d; }
+    start "$SPROF" record -o theirs/way.d/x.db -- sleep 300
+    wait_until 60 test -S theirs/way.d/x.db.ctl
+    led_away
+    kill -TERM "$child" && wait "$child"
+    behind "the end of a recording"
+    led_back
+    # Old segments in its own directory go, those behind the link do not.
+    mkdir theirs/way.d/loop && cp "$victim" theirs/way.d/loop/20200101T000000.001Z.db
+    start sleep 300
+    start "$SPROF" record --loop 1s --keep 1h -o theirs/way.d/loop -p "$child"
+    wait_until 60 eval '[ -e theirs/way.d/loop/lock ] && [ ! -e theirs/way.d/loop/20200101T000000.001Z.db ]'
+    led_away
+    sleep 2.5
+    kill -TERM "$child" 2>/dev/null # it may have ended, for its file is gone
+    wait "$child"
+    behind "a continuous recording"
+    led_back
+    rm -rf theirs/way.d
+    swap way way.d "$work/root/way"
+    for command in "record -o theirs/way.d/x.db -- true" "probes --embed -o theirs/way.d/out.txt $PROGRAMS/swapper"; do
+        local end=$((SECONDS + 5))
+        while [ $SECONDS -lt $end ]; do
+            timeout 20 "$SPROF" $command >out 2>err
+            behind "$command"
+        done
+    done
+    end_child
+}
+
 # Debug information, or a recording, names files of root's as sources: they are not shown and not handed on.
 sources() {
     prepare "$PROGRAMS/split"
@@ -500,6 +543,6 @@ writes() {
 }
 
 case $1 in
-lying_agent | shrinking | cut_files | old_kernel | outputs | recordings | sources | hostile_recordings | control | mounted_map | same_names | reader | hardened | writes) "$1" ;;
+lying_agent | shrinking | cut_files | old_kernel | outputs | recordings | ways | sources | hostile_recordings | control | mounted_map | same_names | reader | hardened | writes) "$1" ;;
 *) fail "no such case: $1" ;;
 esac
