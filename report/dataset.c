@@ -405,6 +405,30 @@ static int find_less_measured(struct report_dataset *dataset, struct store *stor
     return result;
 }
 
+static void release_loading(struct report_loading *loading)
+{
+    report_row_numbers_release(&loading->modules);
+    sprof_map_release(&loading->module_contents);
+    report_row_numbers_release(&loading->frames);
+    report_row_numbers_release(&loading->paths);
+    sprof_vec_release(&loading->rows);
+    sprof_vec_release(&loading->node_paths);
+    sprof_vec_release(&loading->marked);
+    report_row_numbers_release(&loading->time_events);
+    sprof_map_release(&loading->idle);
+    free(loading->idle_by_path);
+}
+
+int report_dataset_load_events(struct report_dataset *dataset, struct store *store,
+                               const struct report_selection *selection, struct sprof_error *error)
+{
+    struct report_loading loading = {.dataset = dataset, .store = store};
+    *dataset = (struct report_dataset){.parts = REPORT_ANY_MODE};
+    const int result = report_dataset_select(&loading, selection, error);
+    release_loading(&loading);
+    return report_error_code(result, error);
+}
+
 static int load(struct report_dataset *dataset, struct store *store,
                 const struct report_selection *selection, unsigned parts, struct sprof_error *error)
 {
@@ -442,16 +466,7 @@ static int load(struct report_dataset *dataset, struct store *store,
         result = find_less_measured(dataset, store, error);
     if (!result)
         result = report_dataset_filter(dataset, selection, error);
-    report_row_numbers_release(&loading.modules);
-    sprof_map_release(&loading.module_contents);
-    report_row_numbers_release(&loading.frames);
-    report_row_numbers_release(&loading.paths);
-    sprof_vec_release(&loading.rows);
-    sprof_vec_release(&loading.node_paths);
-    sprof_vec_release(&loading.marked);
-    report_row_numbers_release(&loading.time_events);
-    sprof_map_release(&loading.idle);
-    free(loading.idle_by_path);
+    release_loading(&loading);
     return report_error_code(result, error);
 }
 

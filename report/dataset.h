@@ -423,6 +423,10 @@ int report_dataset_load(struct report_dataset *dataset, struct store *store,
                         struct sprof_error *error);
 void report_dataset_release(struct report_dataset *dataset);
 
+/* Reads only which runs and events are selected. Errors and release as report_dataset_load. */
+int report_dataset_load_events(struct report_dataset *dataset, struct store *store,
+                               const struct report_selection *selection, struct sprof_error *error);
+
 /* With REPORT_CPUS or REPORT_PHASES `costs` are those of one CPU and phase after the other where
  * there are many: call this before they are read, until it returns 1; else 0, or a negative code.
  */

@@ -342,7 +342,7 @@ int report_rows(const struct report_rows_files *files, struct store *store,
     *count = (struct report_rows_count){0};
     int result = report_export_labels(&writing.labels, &options->labels, error);
     if (!result)
-        result = report_dataset_load(&all, store, selection, REPORT_ANY_MODE, error);
+        result = report_dataset_load_events(&all, store, selection, error);
     put_headings(files);
     for (size_t i = 0; i < all.events.count && !result; i++) {
         const struct store_event *event = &all.events.items[i];
