@@ -19,6 +19,7 @@ static const uint64_t ns_per_s = 1000000000;
 enum {
     CLOSING_AT_MOST = 2, /* segments that find their names; beyond it the one at hand goes on */
     FIRST_LEAD_NS = 300000000,
+    NS_PER_MS = 1000000,
 };
 
 enum segment_state {
@@ -163,19 +164,31 @@ static int start_thread(struct segment *segment)
     return sprof_thread_create(&segment->thread, run_segment, segment);
 }
 
+/* A name may be taken where the clock has been set back: then the next millisecond's. */
+static int name_segment(struct segment *segment, const char *directory)
+{
+    for (;; segment->start_ns += NS_PER_MS) {
+        char name[32];
+        record_segment_name(segment->start_ns, name);
+        sprof_str_clear(&segment->path);
+        if (sprof_str_appendf(&segment->path, "%s/%s", directory, name))
+            return SPROF_ENOMEM;
+        if (access(segment->path.text, F_OK))
+            return 0;
+    }
+}
+
 static int open_segment(struct loop *loop, double chance, struct sprof_error *error)
 {
     struct segment *segment = calloc(1, sizeof *segment);
     if (!segment)
         return sprof_error_memory(error);
-    char name[32];
     segment->loop = loop;
     segment->start_ns = sprof_clock_realtime_ns();
     segment->asked_ns = sprof_clock_monotonic_ns();
     if (loop->boundary_ns > segment->asked_ns && loop->recording)
         segment->start_ns += loop->boundary_ns - segment->asked_ns;
-    record_segment_name(segment->start_ns, name);
-    if (sprof_str_appendf(&segment->path, "%s/%s", loop->options->directory, name)) {
+    if (name_segment(segment, loop->options->directory)) {
         free_segment(segment);
         return sprof_error_memory(error);
     }
@@ -281,21 +294,25 @@ static void promote(struct loop *loop)
     loop->boundary_ns = next_boundary(loop);
 }
 
-/* Segments from this one on are being written. */
-static uint64_t written_from_ns(const struct loop *loop)
+/* Names are of whole milliseconds. */
+static struct record_written written_of(const struct loop *loop)
 {
-    uint64_t from_ns = UINT64_MAX;
-    for (const struct segment *segment = loop->all; segment; segment = segment->next)
-        from_ns = segment->start_ns < from_ns ? segment->start_ns : from_ns;
-    /* Names are of whole milliseconds. */
-    return from_ns == UINT64_MAX ? from_ns : from_ns - from_ns % 1000000;
+    struct record_written written = {0};
+    for (const struct segment *segment = loop->all; segment; segment = segment->next) {
+        const uint64_t start_ns = segment->start_ns - segment->start_ns % NS_PER_MS;
+        if (!written.from_ns || start_ns < written.from_ns)
+            written.from_ns = start_ns;
+        if (start_ns > written.until_ns)
+            written.until_ns = start_ns;
+    }
+    return written;
 }
 
 /* The disk is full: the oldest segment goes, and the recording goes on. */
 static int make_space(struct loop *loop, const struct sprof_error *why, struct sprof_error *error)
 {
-    const int dropped =
-        record_segments_drop_oldest(loop->options->directory, written_from_ns(loop), error);
+    const struct record_written written = written_of(loop);
+    const int dropped = record_segments_drop_oldest(loop->options->directory, &written, error);
     if (dropped < 0)
         return dropped;
     if (!dropped) {
@@ -319,8 +336,9 @@ static int conclude(struct loop *loop, const struct segment *segment, bool last,
         sprof_log_message(log_of(loop), SPROF_LOG_DEBUG, "%llu samples in %s",
                           (unsigned long long)segment->samples, segment->path.text);
         loop->ending |= last; /* the targets have ended */
-        return record_segments_trim(loop->options->directory, &loop->options->keep,
-                                    written_from_ns(loop), &loop->result->removed, error);
+        const struct record_written written = written_of(loop);
+        return record_segments_trim(loop->options->directory, &loop->options->keep, &written,
+                                    &loop->result->removed, error);
     }
     if (segment->status == SPROF_EFULL) {
         loop->boundary_ns = sprof_clock_monotonic_ns();

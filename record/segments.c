@@ -53,18 +53,20 @@ static int by_start(const void *left, const void *right)
     return a->start_ns < b->start_ns ? -1 : a->start_ns > b->start_ns;
 }
 
-static uint64_t bytes_of(int directory_fd, const char *name)
+static void measure(struct record_segment *segment, int directory_fd)
 {
-    static const char *const ends[] = {"", "-wal", "-shm"};
-    uint64_t bytes = 0;
+    static const char *const ends[] = {"", "-shm", "-wal"};
+    bool is_there = false;
+    segment->bytes = 0;
     for (size_t i = 0; i < sizeof ends / sizeof *ends; i++) {
         char file[48];
         struct stat facts;
-        snprintf(file, sizeof file, "%s%s", name, ends[i]);
-        if (!fstatat(directory_fd, file, &facts, AT_SYMLINK_NOFOLLOW) && S_ISREG(facts.st_mode))
-            bytes += (uint64_t)facts.st_size;
+        snprintf(file, sizeof file, "%s%s", segment->name, ends[i]);
+        is_there = !fstatat(directory_fd, file, &facts, AT_SYMLINK_NOFOLLOW);
+        if (is_there && S_ISREG(facts.st_mode))
+            segment->bytes += (uint64_t)facts.st_size;
     }
-    return bytes;
+    segment->has_log = is_there;
 }
 
 /* Closes the entries; NULL: they could not be read. */
@@ -80,7 +82,7 @@ static int list(struct record_segments *segments, DIR *entries, const char *dire
         if (!record_segment_parse(entry->d_name, &segment.start_ns))
             continue;
         record_segment_name(segment.start_ns, segment.name);
-        segment.bytes = bytes_of(dirfd(entries), segment.name);
+        measure(&segment, dirfd(entries));
         result = sprof_vec_push(&segments->list, segment);
     }
     closedir(entries);
@@ -145,24 +147,48 @@ static int drop(int directory_fd, const struct record_segment *segment, struct s
     return result;
 }
 
-int record_segments_trim(const char *directory, const struct record_keep *keep, uint64_t from_ns,
-                         size_t *removed, struct sprof_error *error)
+static int by_age(const void *left, const void *right, void *now)
 {
+    const struct record_segment *a = left, *b = right;
+    const uint64_t now_ns = *(const uint64_t *)now;
+    const bool ahead = a->start_ns > now_ns, other_ahead = b->start_ns > now_ns;
+    return ahead != other_ahead ? other_ahead - ahead : by_start(a, b);
+}
+
+static int list_by_age(struct record_segments *segments, int fd, const char *directory,
+                       uint64_t now_ns, struct sprof_error *error)
+{
+    const int result = list_own(segments, fd, directory, error);
+    if (segments->list.count)
+        qsort_r(segments->list.items, segments->list.count, sizeof *segments->list.items, by_age,
+                &now_ns);
+    return result;
+}
+
+static bool is_written(const struct record_segment *segment, const struct record_written *written)
+{
+    return segment->start_ns >= written->from_ns && segment->start_ns <= written->until_ns;
+}
+
+int record_segments_trim(const char *directory, const struct record_keep *keep,
+                         const struct record_written *written, size_t *removed,
+                         struct sprof_error *error)
+{
+    const uint64_t now_ns = sprof_clock_realtime_ns();
     struct record_segments segments = {0};
+    uint64_t bytes = 0;
     const int fd = sprof_own_directory_open(directory, error);
     if (fd < 0)
         return fd;
-    int result = list_own(&segments, fd, directory, error);
-    const uint64_t now_ns = sprof_clock_realtime_ns();
-    uint64_t bytes = 0;
+    int result = list_by_age(&segments, fd, directory, now_ns, error);
     for (size_t i = 0; i < segments.list.count; i++)
         bytes += segments.list.items[i].bytes;
     for (size_t i = 0; i < segments.list.count && !result; i++) {
         const struct record_segment *segment = &segments.list.items[i];
         const bool old = keep->ns && segment->start_ns + keep->ns < now_ns;
         const bool large = keep->bytes && bytes > keep->bytes;
-        if ((!old && !large) || segment->start_ns >= from_ns)
-            break;
+        if ((!old && !large) || is_written(segment, written))
+            continue;
         result = drop(fd, segment, error);
         bytes -= segment->bytes;
         ++*removed;
@@ -172,15 +198,19 @@ int record_segments_trim(const char *directory, const struct record_keep *keep, 
     return result;
 }
 
-int record_segments_drop_oldest(const char *directory, uint64_t from_ns, struct sprof_error *error)
+int record_segments_drop_oldest(const char *directory, const struct record_written *written,
+                                struct sprof_error *error)
 {
     struct record_segments segments = {0};
+    size_t oldest = 0;
     const int fd = sprof_own_directory_open(directory, error);
     if (fd < 0)
         return fd;
-    int result = list_own(&segments, fd, directory, error);
-    if (!result && segments.list.count && segments.list.items[0].start_ns < from_ns) {
-        result = drop(fd, &segments.list.items[0], error);
+    int result = list_by_age(&segments, fd, directory, sprof_clock_realtime_ns(), error);
+    while (oldest < segments.list.count && is_written(&segments.list.items[oldest], written))
+        oldest++;
+    if (!result && oldest < segments.list.count) {
+        result = drop(fd, &segments.list.items[oldest], error);
         result = result ? result : 1;
     }
     record_segments_release(&segments);
@@ -227,7 +257,9 @@ int record_segments_finish(const char *directory, bool no_cache, const struct sp
         return fd;
     int result = list_own(&segments, fd, directory, error);
     const size_t count = segments.list.count;
-    for (size_t i = count > LEFT_AT_MOST ? count - LEFT_AT_MOST : 0; i < count && !result; i++) {
+    for (size_t i = 0; i < count && !result; i++) {
+        if (i + LEFT_AT_MOST < count && !segments.list.items[i].has_log)
+            continue;
         struct sprof_str path = {0};
         result = sprof_str_appendf(&path, "%s/%s", directory, segments.list.items[i].name)
                      ? sprof_error_memory(error)

@@ -11,11 +11,12 @@ struct record_segment {
     char name[32];     /* 20261128T185300.123Z.db, in UTC */
     uint64_t start_ns; /* since 1970 */
     uint64_t bytes;    /* with its log, where there is one */
+    bool has_log;      /* as while it is written, or after its recorder was killed */
 };
 
 /* Zero is a valid empty list. */
 struct record_segments {
-    SPROF_VEC(struct record_segment) list; /* oldest first */
+    SPROF_VEC(struct record_segment) list; /* by the time at which they begin */
 };
 
 /* Writes the name of the segment that begins at a time, to the millisecond. */
@@ -40,13 +41,22 @@ struct record_keep {
     uint64_t ns, bytes;
 };
 
-/* Removes the oldest segments of what is more than that. Those that begin at `from_ns` (since 1970)
- * or later are still written: they count, and stay. Adds to *removed. */
-int record_segments_trim(const char *directory, const struct record_keep *keep, uint64_t from_ns,
-                         size_t *removed, struct sprof_error *error);
+/* When the first and the last of the segments begin that are being written; zero: there are none.
+ */
+struct record_written {
+    uint64_t from_ns, until_ns; /* since 1970 */
+};
 
-/* Removes the oldest segment that begins before `from_ns`. Returns 1, or 0 where there is none. */
-int record_segments_drop_oldest(const char *directory, uint64_t from_ns, struct sprof_error *error);
+/* Removes the oldest segments of what is more than that. Those that are being written count, and
+ * stay. The oldest of all are those that begin in the future: the clock has been set back since.
+ * Adds to *removed. */
+int record_segments_trim(const char *directory, const struct record_keep *keep,
+                         const struct record_written *written, size_t *removed,
+                         struct sprof_error *error);
+
+/* Removes the oldest segment that is not being written. Returns 1, or 0 where there is none. */
+int record_segments_drop_oldest(const char *directory, const struct record_written *written,
+                                struct sprof_error *error);
 
 /* Finishes what a recorder that was killed has left, as `sprof report` would. A segment that cannot
  * be read is renamed to NAME.damaged, and named in the log. */

@@ -1,6 +1,6 @@
 #!/bin/bash
 # Continuous recording: segments without gaps, what is kept of them, what a killed recorder leaves.
-#   loop.sh segments | keep | killed | cut | chance | full | refused
+#   loop.sh segments | keep | killed | clock | cut | chance | full | refused
 . "$(dirname "$0")/lib.sh"
 needs_root "for perf events of another process"
 
@@ -84,6 +84,28 @@ loop_killed() {
     [ "$(segments d | wc -l)" = 2 ] || fail "not two segments: $(ls d)"
     [ "$(sql "$first" 'SELECT state FROM v_run')" = complete ] || fail "the killed segment was not finished"
     holds "$(sql "$first" "SELECT count(*) FROM v_function WHERE function = 'spin_here'") == 1" "its names"
+}
+
+# The clock was set back: segments lie ahead. Their names are not taken, and what was killed before them is finished.
+loop_clock() {
+    local first now second
+    expect 0 "$SPROF" record -p "$spins" -F 99 --duration 300ms -o one.db
+    start "$SPROF" record --loop 60s -p "$spins" -F 99 -o d
+    wait_until 60 at_least 1 d
+    first=$(segments d)
+    has_samples() { [ "$(sql "$first" 'SELECT count(*) > 0 FROM sample')" = 1 ]; }
+    wait_until 60 has_samples
+    kill -9 "$child" && wait "$child" 2>/dev/null
+    now=$(date +%s)
+    for ((second = 1; second <= 120; second++)); do
+        ln one.db "d/$(date -u -d "@$((now + second))" +%Y%m%dT%H%M%S).000Z.db"
+    done
+    start "$SPROF" record --loop 1s -p "$spins" -F 99 -o d
+    beside() { ls d/*.001Z.db >/dev/null 2>&1; }
+    wait_until 60 beside
+    kill -INT "$child" && wait "$child" || fail "exit status $?"
+    [ "$(find d -name '*.000Z.db' -samefile one.db | wc -l)" = 120 ] || fail "a segment was replaced: $(ls d)"
+    [ "$(sql "$first" 'SELECT state FROM v_run')" = complete ] || fail "the killed segment was not finished"
 }
 
 # A stretch of time as one recording.

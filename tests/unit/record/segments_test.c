@@ -80,7 +80,7 @@ static void test_the_list_is_in_order_of_time(void)
     remove_directory();
 }
 
-static size_t left_after_trim(struct record_keep keep, uint64_t from_ns)
+static size_t left_after_trim(struct record_keep keep, struct record_written written)
 {
     struct record_segments segments;
     struct sprof_error error;
@@ -91,7 +91,7 @@ static size_t left_after_trim(struct record_keep keep, uint64_t from_ns)
         record_segment_name(sprof_clock_realtime_ns() - minutes * 60000000000, name);
         write_file(name, 1000);
     }
-    CU_ASSERT_EQUAL(record_segments_trim(directory, &keep, from_ns, &removed, &error), 0);
+    CU_ASSERT_EQUAL(record_segments_trim(directory, &keep, &written, &removed, &error), 0);
     CU_ASSERT_EQUAL_FATAL(record_segments_list(&segments, directory, &error), 0);
     left = segments.list.count;
     CU_ASSERT_EQUAL(left + removed, 4);
@@ -102,15 +102,50 @@ static size_t left_after_trim(struct record_keep keep, uint64_t from_ns)
 
 static void test_what_is_old_or_too_much_goes(void)
 {
+    const struct record_written none = {0};
     const uint64_t now_ns = sprof_clock_realtime_ns(), minute_ns = 60000000000;
-    CU_ASSERT_EQUAL(left_after_trim((struct record_keep){0}, UINT64_MAX), 4);
-    CU_ASSERT_EQUAL(left_after_trim((struct record_keep){.ns = minute_ns * 5 / 2}, UINT64_MAX), 2);
-    CU_ASSERT_EQUAL(left_after_trim((struct record_keep){.bytes = 3000}, UINT64_MAX), 3);
-    CU_ASSERT_EQUAL(left_after_trim((struct record_keep){.bytes = 2999}, UINT64_MAX), 2);
-    CU_ASSERT_EQUAL(left_after_trim((struct record_keep){.ns = 1, .bytes = 1}, UINT64_MAX), 0);
+    CU_ASSERT_EQUAL(left_after_trim((struct record_keep){0}, none), 4);
+    CU_ASSERT_EQUAL(left_after_trim((struct record_keep){.ns = minute_ns * 5 / 2}, none), 2);
+    CU_ASSERT_EQUAL(left_after_trim((struct record_keep){.bytes = 3000}, none), 3);
+    CU_ASSERT_EQUAL(left_after_trim((struct record_keep){.bytes = 2999}, none), 2);
+    CU_ASSERT_EQUAL(left_after_trim((struct record_keep){.ns = 1, .bytes = 1}, none), 0);
     /* What is being written stays. */
-    CU_ASSERT_EQUAL(left_after_trim((struct record_keep){.bytes = 1}, now_ns - minute_ns * 5 / 2),
-                    2);
+    const struct record_written written = {now_ns - minute_ns * 5 / 2, now_ns};
+    CU_ASSERT_EQUAL(left_after_trim((struct record_keep){.bytes = 1}, written), 2);
+}
+
+/* The clock was set back: segments of before lie ahead, and go before those of now. */
+static void test_segments_ahead_of_the_clock_are_the_oldest(void)
+{
+    const struct record_keep keep = {.bytes = 2000};
+    const uint64_t minute_ns = 60000000000;
+    const uint64_t now_ns = sprof_clock_realtime_ns() / 1000000 * 1000000; /* as names are */
+    const uint64_t starts_ns[] = {now_ns - 2 * minute_ns, now_ns - minute_ns,
+                                  now_ns + 60 * minute_ns, now_ns + 61 * minute_ns};
+    const struct record_written written = {now_ns + 60 * minute_ns, now_ns + 60 * minute_ns},
+                                none = {0};
+    struct record_segments segments;
+    struct sprof_error error;
+    size_t removed = 0;
+    char names[4][32];
+    CU_ASSERT_EQUAL_FATAL(make_directory(), 0);
+    for (size_t i = 0; i < 4; i++) {
+        record_segment_name(starts_ns[i], names[i]);
+        write_file(names[i], 1000);
+    }
+    /* The clock may have been set while one was written. */
+    CU_ASSERT_EQUAL(record_segments_drop_oldest(directory, &written, &error), 1);
+    CU_ASSERT_EQUAL_FATAL(record_segments_list(&segments, directory, &error), 0);
+    CU_ASSERT_EQUAL_FATAL(segments.list.count, 3);
+    CU_ASSERT_STRING_EQUAL(segments.list.items[2].name, names[2]);
+    record_segments_release(&segments);
+    CU_ASSERT_EQUAL(record_segments_trim(directory, &keep, &none, &removed, &error), 0);
+    CU_ASSERT_EQUAL(removed, 1);
+    CU_ASSERT_EQUAL_FATAL(record_segments_list(&segments, directory, &error), 0);
+    CU_ASSERT_EQUAL_FATAL(segments.list.count, 2);
+    CU_ASSERT_STRING_EQUAL(segments.list.items[1].name, names[1]);
+    record_segments_release(&segments);
+    remove_directory();
 }
 
 static void test_one_recorder_at_a_time(void)
@@ -138,5 +173,7 @@ void sprof_suite_record_segments(void)
     CU_add_test(suite, "other names are no segments", test_other_names_are_no_segments);
     CU_add_test(suite, "the list is in order of time", test_the_list_is_in_order_of_time);
     CU_add_test(suite, "what is old, or too much, goes", test_what_is_old_or_too_much_goes);
+    CU_add_test(suite, "segments ahead of the clock are the oldest",
+                test_segments_ahead_of_the_clock_are_the_oldest);
     CU_add_test(suite, "one recorder at a time", test_one_recorder_at_a_time);
 }
