@@ -79,6 +79,20 @@ void sprof_str_release(struct sprof_str *str)
     *str = (struct sprof_str){0};
 }
 
+size_t sprof_unescape(char *text)
+{
+    static const char letters[] = "tnrbf0", bytes[] = "\t\n\r\b\f ";
+    char *to = text;
+    for (const char *from = text; *from; from++) {
+        const bool is_escaped = *from == '\\' && from[1];
+        from += is_escaped;
+        const char *letter = is_escaped ? strchr(letters, *from) : NULL;
+        *to++ = letter ? bytes[letter - letters] : *from;
+    }
+    *to = '\0';
+    return (size_t)(to - text);
+}
+
 const char *sprof_plural(uint64_t count)
 {
     return count == 1 ? "" : "s";

@@ -27,6 +27,9 @@ char *sprof_str_take(struct sprof_str *str);
 
 void sprof_str_release(struct sprof_str *str);
 
+/* Undoes what backslashes escape in a tab-separated value, in place. Returns its length. */
+size_t sprof_unescape(char *text);
+
 /* What makes a plural of a regular noun behind a number: "s", or "" behind 1. */
 const char *sprof_plural(uint64_t count);
 

@@ -64,12 +64,16 @@ static int take_parameter(struct fleet_selection *selection,
         const char *name, **text;
         uint64_t *time;
     } known[] = {
-        {"service", &selection->service, NULL}, {"version", &selection->version, NULL},
-        {"host", &selection->host, NULL},       {"event", &selection->event, NULL},
+        {"service", &selection->service, NULL},
+        {"version", &selection->version, NULL},
+        {"host", &selection->host, NULL},
+        {"event", &selection->event, NULL},
+        {"process", &selection->process, NULL},
         {"service.name", &selection->service, NULL},
         {"service.version", &selection->version, NULL},
         {"host.name", &selection->host, NULL},
-        {"last", NULL, &selection->from_s},     {"from", NULL, &selection->from_s},
+        {"last", NULL, &selection->from_s},
+        {"from", NULL, &selection->from_s},
         {"until", NULL, &selection->until_s},
     };
     static const struct fleet_label places[] = {{"container", "container.id"},
@@ -91,11 +95,12 @@ static int take_parameter(struct fleet_selection *selection,
     }
     if (is_label)
         return sprof_vec_push(&selection->labels, label) ? sprof_error_memory(error) : 0;
-    return sprof_error_set(error, SPROF_EUSAGE, 0,
-                           "`%.100s` chooses nothing: there are service, version, host, event, "
-                           "container, cgroup, user, last=1h, from=T, until=T, and labels with a "
-                           "dot in their names",
-                           parameter->name);
+    return sprof_error_set(
+        error, SPROF_EUSAGE, 0,
+        "`%.100s` chooses nothing: there are service, version, host, event, "
+        "process, container, cgroup, user, last=1h, from=T, until=T, and labels with a "
+        "dot in their names",
+        parameter->name);
 }
 
 static int choose(struct fleet_selection *selection, const struct fleet_target *target,

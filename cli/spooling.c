@@ -64,8 +64,10 @@ static void take_facts(char *line, const size_t places[FACTS], const char *value
     line[strcspn(line, "\n")] = '\0';
     for (char *field; (field = strsep(&line, "\t")); place++)
         for (size_t i = 0; i < FACTS; i++)
-            if (places[i] == place)
+            if (places[i] == place) {
+                sprof_unescape(field);
                 values[i] = field;
+            }
 }
 
 static void find_facts(char *heading, size_t places[FACTS])
@@ -97,17 +99,52 @@ static int write_profile(const struct adding *adding, uint32_t run_id, const cha
     return status;
 }
 
-static int add_profile(const struct adding *adding, struct fleet_batch *batch, uint32_t run_id,
-                       const char *const values[FACTS])
+/* Whether -l names a fact by this label, under which it is sent already. */
+static bool is_fact(const char *name)
+{
+    static const char *const known[] = {"service", "service.name", "version", "service.version",
+                                        "host",    "host.name",    "event"};
+    for (size_t i = 0; i < sizeof known / sizeof *known; i++)
+        if (!strcmp(known[i], name))
+            return true;
+    return false;
+}
+
+static int add_series(const struct adding *adding, struct fleet_batch *batch,
+                      const char *const values[FACTS], struct sprof_bytes profile)
 {
     const bool is_cpu = !strcmp(values[EVENT], "cpu-clock") || !strcmp(values[EVENT], "cycles");
-    const struct fleet_label labels[] = {
+    const struct report_labels *given = &adding->spooling->rows.labels;
+    const struct fleet_label facts_sent[] = {
         {"__name__", is_cpu ? "process_cpu" : values[EVENT]},
         {"service.name", values[SERVICE]},
         {"service.version", values[VERSION]},
         {"host.name", values[HOST]},
         {"event", values[EVENT]},
     };
+    SPROF_VEC(struct fleet_label) labels = {0};
+    struct sprof_arena arena = {0};
+    int result = 0;
+    for (size_t i = 0; i < sizeof facts_sent / sizeof *facts_sent && !result; i++)
+        result = sprof_vec_push(&labels, facts_sent[i]);
+    for (size_t i = 0; i < given->count && !result; i++) {
+        const char *text = given->items[i], *equals = strchr(text, '='); /* was checked */
+        const char *name = sprof_arena_copy(&arena, text, (size_t)(equals - text));
+        const struct fleet_label label = {name, equals + 1};
+        if (!name || (!is_fact(name) && sprof_vec_push(&labels, label)))
+            result = SPROF_ENOMEM;
+    }
+    result =
+        result ? sprof_error_memory(adding->error)
+               : fleet_batch_add_profile(batch, labels.items, labels.count, profile, adding->error);
+    sprof_vec_release(&labels);
+    sprof_arena_release(&arena);
+    return result;
+}
+
+static int add_profile(const struct adding *adding, struct fleet_batch *batch, uint32_t run_id,
+                       const char *const values[FACTS])
+{
     char *bytes = NULL;
     size_t size = 0;
     int status = write_profile(adding, run_id, values[EVENT], &bytes, &size);
@@ -115,8 +152,7 @@ static int add_profile(const struct adding *adding, struct fleet_batch *batch, u
     if (!status)
         status = adding->spooling->spool->kind == FLEET_OTLP
                      ? fleet_batch_add_bytes(batch, "profiles", profile, adding->error)
-                     : fleet_batch_add_profile(batch, labels, sizeof labels / sizeof *labels,
-                                               profile, adding->error);
+                     : add_series(adding, batch, values, profile);
     free(bytes);
     return status;
 }

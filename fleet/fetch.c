@@ -54,6 +54,8 @@ static int where_cost(struct sprof_str *sql, const struct fleet_selection *selec
                       const char *database)
 {
     int result = add_identity(sql, selection);
+    if (!result)
+        result = add_equal(sql, "process", selection->process);
     for (size_t i = 0; i < selection->labels.count && !result; i++)
         result = add_label(sql, database, &selection->labels.items[i]);
     if (!result && selection->from_s)
@@ -103,11 +105,11 @@ static int say_what_there_is(struct fleet_link *link, struct sprof_error *error)
                      : fleet_clickhouse_ask(link, sql.text, NULL, &text, error);
     if (!result) {
         const size_t length = text.text ? strcspn(text.text, "\n") : 0;
-        result =
-            sprof_error_set(error, SPROF_ENOTFOUND, 0,
-                            "no rows of that service, version, host, event, label and time%s%.*s",
-                            length ? "; there are the services " : ": there are none at all",
-                            (int)length, length ? text.text : "");
+        result = sprof_error_set(
+            error, SPROF_ENOTFOUND, 0,
+            "no rows of that service, version, host, event, process, label and time%s%.*s",
+            length ? "; there are the services " : ": there are none at all", (int)length,
+            length ? text.text : "");
     }
     sprof_str_release(&sql);
     sprof_str_release(&text);
@@ -157,7 +159,7 @@ static int write_tables(struct fleet_link *link, const char *cost_where, const c
          cost_where},
         {"SELECT run_key, time, duration_ns, service, version, host, labels_key, labels, event, "
          "unit, is_clock, varying, period, mode, samples, weight, squares, lost, target_cpu_ns, "
-         "own_cpu_ns, hz FROM @.run FINAL?",
+         "own_cpu_ns, hz, chance FROM @.run FINAL?",
          run_where},
     };
     int result = 0;

@@ -7,6 +7,7 @@
 /* NULL and 0: any. */
 struct fleet_selection {
     const char *service, *version, *host, *event;
+    const char *process;      /* its name */
     uint64_t from_s, until_s; /* since 1970 */
     SPROF_VEC(struct fleet_label) labels;
 };

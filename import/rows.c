@@ -90,6 +90,7 @@ static const struct column run_columns[] = {
     OF(import_row_run, "target_cpu_ns", NUMBER, target_cpu_ns, false),
     OF(import_row_run, "own_cpu_ns", NUMBER, own_cpu_ns, false),
     OF(import_row_run, "hz", NUMBER, hz, false),
+    OF(import_row_run, "chance", REAL, chance, false),
     {0},
 };
 
@@ -192,7 +193,7 @@ static int take_text(struct import_rows *rows, struct layout *layout, size_t fie
     if (!strcmp(text, "\\N")) /* NULL */
         *text = '\0';
     if (layout->columns[field]->value == TEXT) /* texts in a Map are escaped by themselves */
-        import_rows_unescape(text);
+        sprof_unescape(text);
     if (!*text) {
         *number = 0;
         return 0;
@@ -466,6 +467,24 @@ int import_rows_check(struct import_rows *rows, struct sprof_error *error)
         return sprof_error_set(error, SPROF_EFORMAT, 0, "%s holds no rows of the table `cost`: %s",
                                rows->name, form);
     return result;
+}
+
+int import_rows_add_up(const struct import_rows *rows, uint64_t *samples, struct sprof_error *error)
+{
+    uint64_t weight = 0, total_ns = 0;
+    *samples = 0;
+    for (size_t i = 0; i < rows->costs.count; i++) {
+        const struct import_row_cost *row = &rows->costs.items[i];
+        const uint64_t most = INT64_MAX;
+        if (row->samples > most - *samples || row->weight > most - weight ||
+            row->total_ns > most - total_ns)
+            return sprof_error_set(error, SPROF_EFORMAT, 0,
+                                   "the rows add up to more than fits: nothing was imported");
+        *samples += row->samples;
+        weight += row->weight;
+        total_ns += row->total_ns;
+    }
+    return 0;
 }
 
 void import_rows_release(struct import_rows *rows)

@@ -34,7 +34,7 @@ struct import_row_run {
     uint64_t key, time_s, duration_ns;
     uint32_t service, version, host, event, unit, mode;
     uint64_t is_clock, varying, period, samples, weight, lost, target_cpu_ns, own_cpu_ns, hz;
-    double squares;
+    double squares, chance;
 };
 
 /* Zero is valid and empty. */
@@ -61,14 +61,15 @@ enum { IMPORT_CHAINS_MAX = 1 << 27, IMPORT_GROUPS_MAX = 4096 };
 int import_rows_read(struct import_rows *rows, struct import_input *input,
                      struct sprof_error *error);
 
-/* Undoes what ClickHouse escapes by backslashes, in place. */
-void import_rows_unescape(char *text);
-
 /* Takes user, cgroup and container out of the labels of a row. Returns 0 or SPROF_ENOMEM. */
 int import_rows_read_labels(struct import_rows *rows, struct import_row_labels *row);
 
 /* Whether every key that is referred to is there, each for one thing. SPROF_EFORMAT. */
 int import_rows_check(struct import_rows *rows, struct sprof_error *error);
+
+/* Counts the samples of all costs. SPROF_EFORMAT where a sum is more than a database holds. */
+int import_rows_add_up(const struct import_rows *rows, uint64_t *samples,
+                       struct sprof_error *error);
 void import_rows_release(struct import_rows *rows);
 
 /* The weights of the samples that a row holds together vary by as much as the sums of squares of
@@ -76,6 +77,11 @@ void import_rows_release(struct import_rows *rows);
  * so many times what it would be if they were equal. At least 1. */
 double import_rows_spread(const struct import_rows *rows, size_t first, size_t end,
                           const struct import_row_cost *like);
+
+/* With which chance what a run holds was recorded, by the rows of `run` of its service, version and
+ * host: samples / chance estimates those that there were. 1 where nothing else is known. */
+double import_rows_chance(const struct import_rows *rows, uint32_t service, uint32_t version,
+                          uint32_t host);
 
 /* Divides a row into one or two parts, of samples that weigh the same, with these squares. */
 size_t import_rows_divide(struct model_cost cost, double spread, struct model_cost parts[2]);

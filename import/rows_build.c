@@ -49,11 +49,6 @@ static const char *text_of(const struct run *run, uint32_t number)
 
 /* == Groups == */
 
-static int compare_numbers(uint32_t a, uint32_t b)
-{
-    return (a > b) - (a < b);
-}
-
 static int compare_costs(const void *left, const void *right, void *context)
 {
     const struct import_row_cost *a = left, *b = right;
@@ -66,7 +61,7 @@ static int compare_costs(const void *left, const void *right, void *context)
     if (a->time_s != b->time_s)
         return a->time_s < b->time_s ? -1 : 1;
     if (a->event != b->event)
-        return compare_numbers(a->event, b->event);
+        return a->event < b->event ? -1 : 1;
     return (a->path_key > b->path_key) - (a->path_key < b->path_key);
 }
 
@@ -406,6 +401,16 @@ static void settle_run(struct run *run, uint64_t last_s)
     row->duration_ns = end_ns;
 }
 
+static int note_chance(const struct run *run)
+{
+    const struct group *group = run->group;
+    const double chance =
+        import_rows_chance(run->building->rows, group->service, group->version, group->host);
+    const struct store_counter row = {recording_run(run->recording)->id, STORE_LOOP_CHANCE,
+                                      (uint64_t)(chance * 1e6 + 0.5)};
+    return chance < 1 ? sprof_vec_push(&recording_batch(run->recording)->counters, row) : 0;
+}
+
 /* When the first of this run's windows and runs began. */
 static uint64_t start_of(const struct run *run)
 {
@@ -429,7 +434,7 @@ static int fill_run(struct run *run, const char *path, const char *command,
     for (size_t i = run->group->first; i < run->group->end && !result; i++)
         result = add_sample(run, &costs[i]);
     settle_run(run, costs[run->group->end - 1].time_s);
-    if (result)
+    if (result || note_chance(run))
         return sprof_error_memory(error);
     result = recording_create(run->recording, path, error);
     if (!result)
@@ -556,31 +561,12 @@ static void say_what_is_missing(const struct building *building, const struct im
                           sprof_digits_of(result->samples).text, sprof_digits_of(recorded).text);
 }
 
-/* Sums must fit what a database holds. */
-static int add_up(const struct import_rows *rows, struct import_result *result,
-                  struct sprof_error *error)
-{
-    uint64_t weight = 0, total_ns = 0;
-    for (size_t i = 0; i < rows->costs.count; i++) {
-        const struct import_row_cost *row = &rows->costs.items[i];
-        const uint64_t most = INT64_MAX;
-        if (row->samples > most - result->samples || row->weight > most - weight ||
-            row->total_ns > most - total_ns)
-            return sprof_error_set(error, SPROF_EFORMAT, 0,
-                                   "the rows add up to more than fits: nothing was imported");
-        result->samples += row->samples;
-        weight += row->weight;
-        total_ns += row->total_ns;
-    }
-    return 0;
-}
-
 int import_rows_build(struct import_rows *rows, const struct import_options *options,
                       struct import_result *result, struct sprof_error *error)
 {
     struct building building = {.rows = rows, .options = options};
     *result = (struct import_result){.format = "rows"};
-    int status = add_up(rows, result, error);
+    int status = import_rows_add_up(rows, &result->samples, error);
     if (!status)
         status = find_groups(&building, error);
     if (!status && name_functions(&building))

@@ -6,20 +6,6 @@
 
 #include <string.h>
 
-void import_rows_unescape(char *text)
-{
-    static const char letters[] = "tnrbf0", bytes[] = "\t\n\r\b\f ";
-    char *to = strchr(text, '\\');
-    for (const char *from = to; from && *from; from++) {
-        const bool is_escaped = *from == '\\' && from[1];
-        from += is_escaped;
-        const char *letter = is_escaped ? strchr(letters, *from) : NULL;
-        *to++ = letter ? bytes[letter - letters] : *from;
-    }
-    if (to)
-        *to = '\0';
-}
-
 /* The quote behind a text in which quotes are escaped. */
 static char *find_end(char *text)
 {
@@ -48,7 +34,7 @@ static char *take_quoted(char **at, bool is_plain, bool is_name)
     *at = end + 1;
     *end = '\0';
     if (!is_plain)
-        import_rows_unescape(text);
+        sprof_unescape(text);
     return text;
 }
 
@@ -73,7 +59,7 @@ int import_rows_read_labels(struct import_rows *rows, struct import_row_labels *
     int result = copy ? 0 : SPROF_ENOMEM;
     const bool is_plain = copy && !strncmp(copy, "{\\'", 3);
     if (is_plain)
-        import_rows_unescape(copy);
+        sprof_unescape(copy);
     for (char *at = copy; !result && (*at == '{' || *at == ',');) {
         at++;
         const char *name = take_quoted(&at, is_plain, true);

@@ -1,4 +1,5 @@
-/* Finds out how much the weights of samples vary that a row holds together. */
+/* Finds out how much the weights of samples vary that a row holds together, and with which chance
+ * they were recorded. */
 #include "import/rows.h"
 
 #include <math.h>
@@ -20,6 +21,21 @@ static double squares_of(const struct import_rows *rows, const struct import_row
             recorded += (double)rows->runs.items[i].samples;
         }
     return recorded > (double)samples ? squares * (double)samples / recorded : squares;
+}
+
+double import_rows_chance(const struct import_rows *rows, uint32_t service, uint32_t version,
+                          uint32_t host)
+{
+    double recorded = 0, all = 0;
+    for (size_t i = 0; i < rows->runs.count; i++) {
+        const struct import_row_run *run = &rows->runs.items[i];
+        if (run->service != service || run->version != version || run->host != host)
+            continue;
+        const bool is_chance = run->chance > 0 && run->chance < 1;
+        recorded += (double)run->samples;
+        all += (double)run->samples / (is_chance ? run->chance : 1);
+    }
+    return all > recorded ? recorded / all : 1;
 }
 
 double import_rows_spread(const struct import_rows *rows, size_t first, size_t end,

@@ -117,6 +117,9 @@ const char *model_event_wait(const char *event);
 /* Whether an event leaves out the kernel's or the user's mode. */
 bool model_event_of_one_mode(const char *event);
 
+/* How `run.targets` begins where the whole machine was recorded, or a part of it. */
+#define MODEL_TARGETS_ALL "all that runs"
+
 /* How `run.source` begins where perf events of whole CPUs took the samples. */
 #define MODEL_SOURCE_PERF_CPUS "perf per CPU"
 

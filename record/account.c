@@ -167,6 +167,6 @@ int record_conclude(struct record_session *session, struct sprof_error *error)
     if (!result)
         result = put_counter(session, "recorder.waited_ns", session->waited_ns);
     if (!result && session->options.chance > 0)
-        result = put_counter(session, "loop.chance_ppm", (uint64_t)(1e6 * session->options.chance));
+        result = put_counter(session, STORE_LOOP_CHANCE, (uint64_t)(1e6 * session->options.chance));
     return result ? sprof_error_memory(error) : 0;
 }

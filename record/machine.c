@@ -14,7 +14,7 @@ const char *record_machine_text(struct record_session *session)
 {
     const struct sampler_choice *choice = session->options.choice;
     struct sprof_str text = {0};
-    sprof_str_append(&text, "all that runs");
+    sprof_str_append(&text, MODEL_TARGETS_ALL);
     for (size_t i = 0; choice && i < choice->cpu_count; i++)
         sprof_str_appendf(&text, "%s%d", i ? "," : ", on CPU ", choice->cpus[i]);
     if (choice && choice->cgroup)

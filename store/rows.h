@@ -494,6 +494,9 @@ struct store_ledger {
     int64_t unexplained; /* expected samples minus all of the above */
 };
 
+/* The counter of the chance, in millionths, with which a segment was recorded. */
+#define STORE_LOOP_CHANCE "loop.chance_ppm"
+
 struct store_counter {
     uint32_t run_id;
     const char *name; /* "unwind.cache_hits", … */

@@ -233,7 +233,7 @@ static int read_chance(struct store *store, uint32_t run_id, double *chance,
     *chance = 1;
     snprintf(sql, sizeof sql,
              "SELECT value / 1e6 FROM counter WHERE run_id = %" PRIu32
-             " AND name = 'loop.chance_ppm'",
+             " AND name = '" STORE_LOOP_CHANCE "'",
              run_id);
     return store_query(store, sql, take_chance, chance, error);
 }

@@ -60,23 +60,6 @@ static void put_text(FILE *out, const char *text)
     fwrite_unlocked(text, 1, length, out);
 }
 
-/* Undoes escapes in place. */
-static size_t unescape(char *text)
-{
-    char *to = text;
-    for (const char *from = text; *from; from++) {
-        const bool is_escape = *from == '\\' && from[1];
-        from += is_escape;
-        *to++ = !is_escape     ? *from
-                : *from == 't' ? '\t'
-                : *from == 'n' ? '\n'
-                : *from == 'r' ? '\r'
-                               : *from;
-    }
-    *to = '\0';
-    return (size_t)(to - text);
-}
-
 static int append_text(struct sprof_str *values, const char *text, size_t length)
 {
     char head[10];
@@ -130,7 +113,7 @@ static int append_quoted(struct sprof_str *values, char **at)
         end += *end == '\\' && end[1] ? 2 : 1;
     *at = end + (*end == '\'');
     *end = '\0';
-    return append_text(values, text, unescape(text));
+    return append_text(values, text, sprof_unescape(text));
 }
 
 /* {'NAME':'VALUE','NAME':'VALUE'} */
@@ -150,7 +133,7 @@ static int append_map(struct column *column, char *text)
 static int append_value(struct column *column, char *text)
 {
     switch (column->type) {
-    case TEXT: return append_text(&column->values, text, unescape(text));
+    case TEXT: return append_text(&column->values, text, sprof_unescape(text));
     case MAP: return append_map(column, text);
     case BYTE: return append_number(&column->values, strtoull(text, NULL, 10), 1);
     case NUMBER: return append_number(&column->values, strtoull(text, NULL, 10), 4);

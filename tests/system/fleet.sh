@@ -9,14 +9,19 @@ push() { # HOST VERSION FILE [OPTION …]
     expect 0 "$SPROF" push --to "$to" -l service.name=shop -l host.name="$1" -l service.version="$2" -l "of.team=red green" -l "of.note=it's \\ 'x'" "${@:3}"
 }
 
-table() { # INPUT [OPTION…]: functions with their samples and weights
+# Functions with their samples and weights. Several of one name are added up: their keys differ where a recording met one alone.
+table() { # INPUT [OPTION…]
     "$SPROF" report -i "$1" --run all -n 0 --format csv "${@:2}" >table.csv 2>table.err || fail "report: $(cat table.err)"
     python3 -c '
-import csv
+import collections, csv
+sums = collections.defaultdict(collections.Counter)
 for row in csv.DictReader(open("table.csv", encoding="utf-8")):
-    numbers = [row[key] for key in sorted(row) if key.endswith(("_samples", "_weight"))]
-    if numbers != ["0", "0"]:
-        print(row["function"], row["module"], *numbers)' | sort
+    for key in row:
+        if key.endswith(("_samples", "_weight")):
+            sums[row["function"], row["module"]][key] += int(row[key])
+for name, numbers in sums.items():
+    if any(numbers.values()):
+        print(*name, *(numbers[key] for key in sorted(numbers)))' | sort
 }
 
 numbers() {
@@ -77,6 +82,10 @@ assert b"Map(String, String)" + (1).to_bytes(8, "little") + b"\x02of\x04it\x27s"
         table "$to?$label" >fetched
         cmp merged fetched || fail "other numbers of a label"
     done
+    table "$to?process=sh" >fetched
+    cmp merged fetched || fail "other numbers of a process"
+    expect 1 "$SPROF" report -i "$to?process=none"
+    said 'no rows of that'
     expect 1 "$SPROF" report -i "$to?container=none"
     said 'no rows of that'
     # Names that are escaped.

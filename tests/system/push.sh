@@ -275,7 +275,7 @@ pyroscope() {
     receiver 500,html,ok
     to=pyroscope+http://127.0.0.1:$port
     export SPROF_FLEET_TENANT=team
-    expect 0 "$SPROF" push --to "$to" -l service.name='the "shop"' -l host.name=a a.db
+    expect 0 "$SPROF" push --to "$to" -l service.name='the \"shop"' -l host.name=a -l of.team='red\blue' a.db
     said 'may count twice'
     python3 - <<'END' || fail "$(cat log)"
 import base64, gzip, json
@@ -283,7 +283,9 @@ entry = [json.loads(line) for line in open("log", encoding="utf-8")][-1]
 assert entry["path"] == "/push.v1.PusherService/Push" and entry["Content-Type"] == "application/json" and entry["X-Scope-OrgID"] == "team", entry
 (series,) = json.loads(base64.b64decode(entry["body"]))["series"]
 labels = {label["name"]: label["value"] for label in series["labels"]}
-assert (labels["__name__"], labels["service_name"], labels["host_name"]) == ("process_cpu", 'the "shop"', "a"), labels
+assert (labels["__name__"], labels["service_name"], labels["host_name"]) == ("process_cpu", 'the \\"shop"', "a"), labels
+assert labels["of_team"] == "red\\blue" and sum(label["name"] == "service_name" for label in json.loads(
+    base64.b64decode(entry["body"]))["series"][0]["labels"]) == 1, labels
 (sample,) = series["samples"]
 profile = base64.b64decode(sample["rawProfile"])
 open("sent.pb.gz", "wb").write(profile)

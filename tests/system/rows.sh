@@ -1,6 +1,6 @@
 #!/bin/bash
 # Rows for a fleet's database: what is exported comes back with the same numbers, and what is wrong with rows is said.
-#   rows.sh worked|program|fleet|labels|selection|traces|refused
+#   rows.sh worked|program|fleet|machine|chance|labels|selection|traces|refused
 set -uf
 . "$(dirname "$0")/lib.sh"
 
@@ -187,6 +187,25 @@ fleet)
     "$SPROF" export -f folded one.db -o - 2>err | sort >now
     "$SPROF" export -f folded merged.db --run all -o - 2>err | sort >was
     cmp was now || fail "one run has other numbers"
+    ;;
+machine)
+    # What is recorded of a machine has a name that does not depend on which program came first.
+    [ "$(id -u)" = 0 ] || skip "not root"
+    "$SPROF" record -a -F 99 --duration 1s -o a.db 2>err || fail "record -a: $(cat err)"
+    "$SPROF" export -f rows a.db -o a.rows 2>err || fail "export: $(cat err)"
+    [ "$(tail -n +2 a.rows/cost.tsv | cut -f1,2 | sort -u)" = $'machine\t' ] || fail "$(cut -f1,2 a.rows/cost.tsv | sort -u)"
+    ;;
+chance)
+    # A run of which parts were recorded with different chances has that of all, also when it is exported again.
+    printf 'main;work 30\n' >a.folded
+    "$SPROF" import --folded a.folded -o a.db 2>err && "$SPROF" export -f rows a.db -l service=s -o a.rows 2>err || fail "$(cat err)"
+    awk -F '\t' -v OFS='\t' 'NR == 1 { for (i = 1; i <= NF; i++) at[$i] = i; print; next }
+        { $at["chance"] = 0.5; $at["samples"] = 10; print; $at["run_key"] = 1; $at["chance"] = 0.25; $at["samples"] = 20; print }' a.rows/run.tsv >run.tsv
+    mv run.tsv a.rows/run.tsv
+    "$SPROF" import -f rows a.rows -o b.db 2>err || fail "import: $(cat err)"
+    [ "$(sql b.db "SELECT value FROM counter WHERE name = 'loop.chance_ppm'")" = 300000 ] || fail "the chance is not 30 of 100"
+    "$SPROF" export -f rows b.db -l service=s -o b.rows 2>err || fail "export: $(cat err)"
+    awk -F '\t' 'NR == 1 { for (i = 1; i <= NF; i++) at[$i] = i } NR == 2 { exit $at["chance"] != 0.3 }' b.rows/run.tsv || fail "$(cat b.rows/run.tsv)"
     ;;
 labels)
     # Processes of three containers and two users: what belongs to which comes back, also in a part.
