@@ -39,7 +39,7 @@ struct tables {
 static int make_directory(const char *path, struct sprof_error *error)
 {
     struct stat status;
-    if (!mkdir(path, 0700))
+    if (!cli_make_directory(path))
         return 0;
     if (errno == EEXIST && !stat(path, &status) && S_ISDIR(status.st_mode))
         return 0;

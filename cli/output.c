@@ -155,3 +155,23 @@ int cli_output_close(struct cli_output *output, int result, struct sprof_error *
     *output = (struct cli_output){.place = SPROF_PLACE_NONE};
     return result;
 }
+
+int cli_make_directory(const char *path)
+{
+    char name[PATH_MAX];
+    struct sprof_place place;
+    size_t length = strlen(path);
+    while (length > 1 && path[length - 1] == '/')
+        length--;
+    snprintf(name, sizeof name, "%.*s", (int)(length < sizeof name ? length : 0), path);
+    const int found = sprof_place_find(&place, name);
+    if (found) {
+        errno = found == -EISDIR ? EEXIST : -found;
+        return -1;
+    }
+    const int result = place.opened_fd >= 0 ? -1 : mkdirat(place.directory_fd, place.name, 0700);
+    const int errnum = place.opened_fd >= 0 ? EEXIST : errno;
+    sprof_place_close(&place);
+    errno = errnum;
+    return result;
+}

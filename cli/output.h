@@ -32,4 +32,8 @@ int cli_output_open(struct cli_output *output, const char *path, const char *inp
  * output. */
 int cli_output_close(struct cli_output *output, int result, struct sprof_error *error);
 
+/* As mkdir(2) with mode 0700, in the directory that base/place.h finds: a link of another user does
+ * not lead elsewhere. */
+int cli_make_directory(const char *path);
+
 #endif

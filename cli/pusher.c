@@ -3,6 +3,7 @@
 
 #include "base/command.h"
 #include "cli/export_rows.h"
+#include "cli/output.h"
 
 #include <errno.h>
 #include <signal.h>
@@ -61,7 +62,7 @@ pid_t cli_pusher_start(const struct cli_pusher_options *options, const char *dir
     const pid_t parent = getpid();
     pid_t pusher = -1;
     int result = 0;
-    if (mkdir(directory, 0700) && errno != EEXIST)
+    if (cli_make_directory(directory) && errno != EEXIST)
         result = sprof_system_error(error, "make the directory", directory);
     else if (sprof_str_appendf(&spool, "%s/spool", directory) ||
              command_line(&words, options, directory, spool.text))

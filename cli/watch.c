@@ -1,6 +1,7 @@
 /* sprof watch: traces programs that start on this machine, as a file of options says. */
 #include "cli/commands.h"
 #include "cli/config.h"
+#include "cli/output.h"
 #include "cli/signals.h"
 #include "cli/values.h"
 #include "inject/inject.h"
@@ -212,7 +213,7 @@ static int watch_programs(struct watch *watch, struct sprof_error *error)
     int result = trace_exec_events_open(&watch->events, error);
     if (result)
         return result;
-    if (mkdir(directory, 0700) && errno != EEXIST)
+    if (cli_make_directory(directory) && errno != EEXIST)
         result = sprof_system_error(error, "make the directory", directory);
     const int signals = result ? -1 : cli_signals_open(&watch->before);
     if (signals >= 0) {

@@ -227,9 +227,11 @@ ways() {
     behind "a continuous recording"
     led_back
     rm -rf theirs/way.d
+    make_recording
     swap way way.d "$work/root/way"
-    for command in "record -o theirs/way.d/x.db -- true" "probes --embed -o theirs/way.d/out.txt $PROGRAMS/swapper"; do
-        local end=$((SECONDS + 5))
+    for command in "record -o theirs/way.d/x.db -- true" "export -f rows -i keep.db -o theirs/way.d/rows" \
+        "probes --embed -o theirs/way.d/out.txt $PROGRAMS/swapper"; do
+        local end=$((SECONDS + 4))
         while [ $SECONDS -lt $end ]; do
             timeout 20 "$SPROF" $command >out 2>err
             behind "$command"
