@@ -208,7 +208,9 @@ static int no_such_event(const struct report_dataset *dataset, const char *wante
     else if (has_waits)
         sprof_str_append(&text, "\nadd a clock of CPU time: `sprof record --off-cpu -e cpu-clock`");
     else if (sum_called(wanted))
-        sprof_str_append(&text, "\n`sprof record --off-cpu` measures waits");
+        sprof_str_appendf(&text, "\n%s`sprof record --off-cpu` measures waits",
+                          dataset->runs.count < dataset->run_count ? "--run N chooses another run; "
+                                                                   : "");
     sprof_str_release(&names);
     return report_error_text(error, SPROF_ENOTFOUND, &text);
 }

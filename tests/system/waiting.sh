@@ -74,6 +74,10 @@ sums)
         expect 1 "$SPROF" report -i plain.db --event $sum
         said "sprof record --off-cpu"
     done
+    expect 0 "$SPROF" merge -o both.db shop.db plain.db
+    expect 1 "$SPROF" report -i both.db --run 2 --event wall
+    said "^sprof: --run N chooses another run; .sprof record --off-cpu. measures waits"
+    expect 0 "$SPROF" report -i both.db --run 1 --event wall
     sed -n '/off-cpu/,/^$/p' shop.perf >waits.perf
     expect 0 "$SPROF" import -o waits.db waits.perf
     expect 1 "$SPROF" report -i waits.db --event wall
