@@ -64,9 +64,9 @@ struct agent_hello {
     uint32_t flags;    /* enum agent_hello_flags */
     uint32_t standing; /* enum agent_standing */
     uint32_t tick_ns;  /* CPU timers expire in the kernel's tick, of this length */
-    uint32_t reserved;
-    uint64_t time_ns; /* CLOCK_MONOTONIC */
-    uint64_t cpu_ns;  /* used by the process so far */
+    uint32_t parent;   /* that forked it, as the target sees it; 0: it executed a program */
+    uint64_t time_ns;  /* CLOCK_MONOTONIC */
+    uint64_t cpu_ns;   /* used by the process so far */
 };
 
 /* SCM_RIGHTS brings a sealed memfd of AGENT_SHARED_BYTES, and one that the target can only read.

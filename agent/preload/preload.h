@@ -54,6 +54,7 @@ struct agent_process {
     size_t mapped_bytes;
     pid_t pid;
     uint64_t tick_ns;
+    pid_t parent;            /* that forked the process; 0: it executed a program */
     int64_t clock_offset_ns; /* CLOCK_MONOTONIC, minus the first time namespace's */
     char socket_path[108];
     char library[AGENT_PATH_MAX]; /* "LD_PRELOAD=" and path */

@@ -94,6 +94,7 @@ static bool send_hello(int fd, uint32_t flags, uint32_t standing)
         .flags = flags,
         .standing = standing,
         .tick_ns = (uint32_t)agent_process.tick_ns,
+        .parent = (uint32_t)agent_process.parent,
         .time_ns = agent_time_ns(),
         .cpu_ns = agent_clock_ns(CLOCK_PROCESS_CPUTIME_ID),
     };
@@ -305,6 +306,7 @@ static void begin_child(void)
     munmap((void *)(uintptr_t)agent_process.owner, 4096);
     agent_process.shared = NULL;
     agent_process.owner = NULL; /* without an answer, programs get no agent */
+    agent_process.parent = agent_process.pid;
     agent_process.pid = (pid_t)syscall(SYS_getpid);
     agent_threads_reset();
     if (agent_process.has_key)

@@ -110,8 +110,20 @@ void sigprof_drop_ended(struct sigprof_source *source)
 
 /* == The beginning == */
 
-static int tell_beginning(struct sigprof_source *source, struct sigprof_process *process,
-                          bool is_known, bool is_forked, uint64_t now_ns)
+/* A parent that has ended has left its children to another process, such as the first one. Numbers
+ * of another pid namespace say nothing here. */
+static pid_t parent_of(const struct sigprof_source *source, const struct sigprof_caller *caller,
+                       pid_t present)
+{
+    const struct agent_hello *hello = &caller->hello;
+    const bool is_known = hello->pid == (uint32_t)caller->pid && hello->parent &&
+                          sprof_map_get(&source->pids, hello->parent);
+    const bool is_left = present == 1 && !sprof_map_get(&source->pids, 1);
+    return is_known ? (pid_t)hello->parent : is_left ? target_command(source->target) : present;
+}
+
+static int tell_beginning(struct sigprof_source *source, const struct sigprof_caller *caller,
+                          struct sigprof_process *process, bool is_known, uint64_t now_ns)
 {
     struct sprof_proc_stat stat;
     char name[16];
@@ -120,18 +132,19 @@ static int tell_beginning(struct sigprof_source *source, struct sigprof_process 
         sprof_proc_stat_read(process->pid, &stat)) {
         struct model_record fork =
             sigprof_record_of(MODEL_RECORD_FORK, process->pid, process->pid, process->begin_ns);
-        fork.fork.parent_pid = fork.fork.parent_tid = stat.parent;
+        fork.fork.parent_pid = fork.fork.parent_tid = parent_of(source, caller, stat.parent);
         result = sigprof_events_add(&source->events, &fork);
     }
-    if (is_forked)
+    if (!result)
+        result = sprof_map_put(&source->pids, (uint32_t)process->pid, 1);
+    if (result || caller->hello.flags & AGENT_HELLO_FORKED)
         return result;
     struct model_record comm =
         sigprof_record_of(MODEL_RECORD_COMM, process->pid, process->pid, process->begin_ns);
     sprof_proc_comm(process->pid, process->pid, name);
     comm.comm.name = name;
     comm.comm.exec = true;
-    if (!result)
-        result = sigprof_events_add(&source->events, &comm);
+    result = sigprof_events_add(&source->events, &comm);
     return result ? result : sigprof_maps_tell(source, process, process->begin_ns, now_ns);
 }
 
@@ -169,9 +182,7 @@ static int add_process(struct sigprof_source *source, const struct sigprof_calle
     if (process->pidfd >= 0)
         epoll_ctl(source->epoll_fd, EPOLL_CTL_ADD, process->pidfd, &end);
     source->tick_ns = caller->hello.tick_ns ? caller->hello.tick_ns : source->tick_ns;
-    return result ? result
-                  : tell_beginning(source, process, before != NULL,
-                                   caller->hello.flags & AGENT_HELLO_FORKED, now_ns);
+    return result ? result : tell_beginning(source, caller, process, before != NULL, now_ns);
 }
 
 /* The caller waits for its welcome: what /proc shows of it now was so when it began. */

@@ -33,6 +33,7 @@ struct sigprof_source {
     struct sigprof_rendezvous rendezvous;
     int epoll_fd; /* the listener and the processes' descriptors */
     SPROF_VEC(struct sigprof_process *) processes;
+    struct sprof_map pids; /* of all processes that had an agent so far */
     struct sigprof_events events;
     SPROF_VEC(struct sigprof_entry) heap; /* the earliest first */
     void *buffer;                         /* for one record */

@@ -153,6 +153,7 @@ static void free_source(struct source *base)
     for (size_t i = 0; i < source->processes.count; i++)
         sigprof_process_free(source->processes.items[i]);
     sprof_vec_release(&source->processes);
+    sprof_map_release(&source->pids);
     sigprof_events_release(&source->events);
     sampler_layouts_release(&source->layouts);
     sprof_vec_release(&source->heap);

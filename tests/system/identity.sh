@@ -111,6 +111,31 @@ threads = json.load(open("r.json"))["threads"]
 assert sorted(t["processName"] for t in threads) == ["one", "two"], threads
 END
     ;;
+left_behind)
+    build three <<'END'
+#include "spin.h"
+#include <sys/wait.h>
+__attribute__((noipa)) static void mine_4(void) { spin(60); }
+int main(void)
+{
+    if (!fork()) {
+        if (!fork()) {
+            usleep(50000);
+            mine_4();
+        }
+        _exit(0);
+    }
+    wait(NULL);
+    usleep(50000);
+    mine_4();
+    usleep(200000);
+    return 0;
+}
+END
+    record ./three
+    is "SELECT DISTINCT process, $rows" "three|mine_4"
+    is "SELECT count(*), count(command), count(parent_id) FROM process" "3|3|2"
+    ;;
 exec_from_memory)
     build three <<'END'
 #include "spin.h"
