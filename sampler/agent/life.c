@@ -4,6 +4,7 @@
 
 #include <errno.h>
 #include <sys/epoll.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 enum { CALLERS_A_LOOK = 64, EVENTS_A_LOOK = 64, LAST_CLOCK_NS = 1000000000 };
@@ -122,12 +123,24 @@ static pid_t parent_of(const struct sigprof_source *source, const struct sigprof
     return is_known ? (pid_t)hello->parent : is_left ? target_command(source->target) : present;
 }
 
+static void note_file(struct sigprof_process *process)
+{
+    char path[64];
+    struct stat file;
+    sprof_proc_shared_path(path, sizeof path, process->pid, "exe");
+    if (stat(path, &file))
+        return;
+    process->device = file.st_dev;
+    process->inode = file.st_ino;
+}
+
 static int tell_beginning(struct sigprof_source *source, const struct sigprof_caller *caller,
                           struct sigprof_process *process, bool is_known, uint64_t now_ns)
 {
     struct sprof_proc_stat stat;
     char name[16];
     int result = 0;
+    note_file(process);
     if (!is_known && process->pid != target_command(source->target) &&
         sprof_proc_stat_read(process->pid, &stat)) {
         struct model_record fork =

@@ -31,6 +31,8 @@ struct sigprof_stranger {
 
 struct sigprof_process {
     pid_t pid, inner_pid; /* for the recorder; as the process sees itself */
+    dev_t device;         /* of its program's file; inode 0: unknown */
+    ino_t inode;
     int pidfd;
     struct agent_shared *shared;
     unsigned ring_shift;

@@ -29,6 +29,16 @@ static bool is_under_way(const struct sigprof_process *process, pid_t tid)
     return false;
 }
 
+/* Whether it runs another program already, whose agent has not called yet. */
+static bool has_executed(const struct sigprof_process *process)
+{
+    char path[64];
+    struct stat file;
+    sprof_proc_shared_path(path, sizeof path, process->pid, "exe");
+    return process->inode && !stat(path, &file) &&
+           (file.st_dev != process->device || file.st_ino != process->inode);
+}
+
 static int tell_name(struct sigprof_source *source, struct sigprof_process *process, pid_t tid,
                      uint64_t now_ns)
 {
@@ -36,6 +46,8 @@ static int tell_name(struct sigprof_source *source, struct sigprof_process *proc
     struct model_record comm = sigprof_record_of(MODEL_RECORD_COMM, process->pid, tid, now_ns);
     sprof_proc_comm(process->pid, tid, name);
     comm.comm.name = name;
+    if (tid == process->pid && has_executed(process)) /* the name may be the later program's */
+        return 0;
     return *name && is_under_way(process, tid) ? sigprof_events_add(&source->events, &comm) : 0;
 }
 
