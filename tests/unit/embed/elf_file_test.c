@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -138,6 +139,55 @@ static void test_a_segment_more(void)
     embed_elf_release(&file);
 }
 
+/* A section of a name that the file has takes that name; the file's own is still there. */
+static void test_a_section_of_the_same_name(void)
+{
+    static const uint8_t data[8] = "instead";
+    struct elf_section section = {
+        .name = ".rodata", .former = ".rodata.was", .bytes = {data, sizeof data}};
+    struct elf_file file, written;
+    struct sprof_error error = {0};
+    uint64_t vaddr, was_at;
+    CU_ASSERT_EQUAL_FATAL(embed_elf_read(&file, program, &error), 0);
+    embed_elf_section(&file, ".rodata", &was_at);
+    embed_elf_place(&file, &section, 1);
+    CU_ASSERT_EQUAL_FATAL(embed_elf_write(&file, copy, &section, 1, &error), 0);
+    CU_ASSERT_EQUAL_FATAL(embed_elf_read(&written, copy, &error), 0);
+    struct sprof_bytes found = embed_elf_section(&written, ".rodata", &vaddr);
+    CU_ASSERT_TRUE(found.size == sizeof data && !memcmp(found.data, data, sizeof data));
+    CU_ASSERT_EQUAL(vaddr, section.vaddr);
+    found = embed_elf_section(&written, ".rodata.was", &vaddr);
+    CU_ASSERT_EQUAL(vaddr, was_at);
+    CU_ASSERT_PTR_NOT_NULL(memmem(found.data, found.size, "what it has", 12));
+    embed_elf_release(&written);
+    embed_elf_release(&file);
+}
+
+/* What cannot be written leaves what was there before; what is written has the file's rights. */
+static void test_outputs(void)
+{
+    static const uint8_t data[8] = "more";
+    struct elf_section section = {.name = ".new.data", .bytes = {data, sizeof data}};
+    struct elf_file file;
+    struct sprof_error error = {0};
+    struct stat rights;
+    char said[64];
+    CU_ASSERT_EQUAL_FATAL(chmod(program, 0751), 0);
+    CU_ASSERT_EQUAL_FATAL(embed_elf_read(&file, program, &error), 0);
+    embed_elf_place(&file, &section, 1);
+    CU_ASSERT_TRUE(embed_elf_write(&file, "/nonexistent/copy", &section, 1, &error) < 0);
+    CU_ASSERT_PTR_NOT_NULL(strstr(error.message, "/nonexistent"));
+    CU_ASSERT_TRUE(embed_elf_write(&file, directory, &section, 1, &error) < 0);
+    embed_elf_release(&file);
+    CU_ASSERT_EQUAL_FATAL(embed_elf_read(&file, program, &error), 0);
+    embed_elf_place(&file, &section, 1);
+    CU_ASSERT_EQUAL(embed_elf_write(&file, copy, &section, 1, &error), 0);
+    CU_ASSERT_EQUAL_FATAL(stat(copy, &rights), 0);
+    CU_ASSERT_EQUAL(rights.st_mode & 07777, 0751);
+    CU_ASSERT_EQUAL(run(copy, said, sizeof said), 42);
+    embed_elf_release(&file);
+}
+
 static void test_files_that_are_no_programs(void)
 {
     struct elf_file file;
@@ -178,6 +228,8 @@ void sprof_suite_embed_elf_file(void)
     CU_add_test(suite, "what a program has", test_what_a_program_has);
     CU_add_test(suite, "entries are found by their names", test_entries_are_found_by_their_names);
     CU_add_test(suite, "a segment more", test_a_segment_more);
+    CU_add_test(suite, "a section of the same name", test_a_section_of_the_same_name);
+    CU_add_test(suite, "outputs", test_outputs);
     CU_add_test(suite, "files that are no programs", test_files_that_are_no_programs);
     CU_add_test(suite, "damaged programs", test_damaged_programs);
 }
