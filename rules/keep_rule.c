@@ -316,6 +316,16 @@ static int read_changed(struct parser *parser, struct rules_keep *rule)
     return add_late(parser, rule, &late, at);
 }
 
+bool rules_keep_is_of_results(const struct rules_keep *rule)
+{
+    bool is = false;
+    for (uint32_t i = 0; i < rule->test_count; i++)
+        is |= !rule->tests[i].name;
+    for (uint32_t i = 0; i < rule->late_count; i++)
+        is |= !rule->late[i].path.name;
+    return is;
+}
+
 bool rules_keep_is_errno(const struct rules_keep_test *test)
 {
     return test->name && test->name_length == 5 && !memcmp(test->name, "errno", 5);

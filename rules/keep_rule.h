@@ -72,6 +72,9 @@ struct rules_keep {
  * error and lists what fits; nothing is to be released. Borrows `text` for the rule's life. */
 int rules_keep_parse(struct rules_keep *rule, const char *text, struct sprof_error *error);
 
+/* Whether it has a condition on results. */
+bool rules_keep_is_of_results(const struct rules_keep *rule);
+
 bool rules_keep_is_errno(const struct rules_keep_test *test);
 
 /* Whether only the tracer can decide the rule. */

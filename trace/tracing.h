@@ -69,7 +69,9 @@ struct trace_probe {
     uint8_t pass_at, pass_byte; /* index of the jump byte that selects thunk or copy, and its other
                                    value; pass_at 0: none */
     uint32_t node;
-    uint64_t calls;                /* as last written */
+    uint64_t calls; /* as last written */
+    uint64_t bad_results,
+        bad_results_seen;          /* kept by a rule on results; of these, in drill-downs */
     uint64_t written_stack;        /* bytes, as last written */
     uint64_t written_heap;         /* blocks + bytes, as last written */
     uint64_t timed_calls, self_ns; /* of timed calls that have ended */

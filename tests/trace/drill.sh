@@ -1,6 +1,6 @@
 #!/bin/bash
 # Drill-downs: probes are added where the time is, and the function that has it is named.
-#   drill.sh cpu | wait | lock | argument | flat | together | children | conditions | config | refused
+#   drill.sh cpu | wait | lock | argument | flat | together | children | errors | conditions | config | refused
 set -u
 . "$(dirname "$0")/lib.sh"
 here=$(cd "$(dirname "$0")" && pwd)
@@ -98,7 +98,7 @@ END
     tracer=$!
     children+=("$tracer")
     number() { "$SPROF" sql t.db --format csv "SELECT count(*) FROM $1" 2>/dev/null | tail -n 1 | tr -d '\r'; }
-    for ((i = 0; i < 600; i++)); do grep -q '^sprof: step 1, ' err && break || sleep 0.1; done
+    for ((i = 0; i < 600; i++)); do grep -qs '^sprof: step 1, ' err && break || sleep 0.1; done
     touch go
     for ((i = 0; i < 600; i++)); do
         [ "$(number "v_phase WHERE mark = 'culprit: culprit'")" = 1 ] && [ "$(number "v_process_call WHERE function = 'culprit'")" = 3 ] && break
@@ -109,6 +109,33 @@ END
     wait "$tracer"
     [ "$(number "v_process_call WHERE function = 'culprit'")" = 3 ] || fail "a process has no calls of the culprit: $(cat err)"
     said '^sprof: culprit: culprit, itself'
+    ;;
+errors)
+    # Calls with a bad result are followed where a rule says which are bad.
+    cat >fails.c <<'END'
+#include <unistd.h>
+#define NI __attribute__((noinline, noclone))
+static volatile int sum;
+NI int read_fields(int a) { sum += a; return 0; }
+NI int check_sum(int a) { sum += a; return a % 4 ? 0 : -5; }
+NI int parse(int a) { int bad = read_fields(a); sum++; bad += check_sum(a); sum++; return bad; }
+NI int store(int a) { sum += a; usleep(100); sum++; return 0; }
+NI int handle(int a) { int bad = parse(a); sum++; store(a); sum++; return bad; }
+int main(void)
+{
+    for (int a = 0;; a++) {
+        handle(a);
+        usleep(200);
+    }
+}
+END
+    gcc -O1 -g -fno-optimize-sibling-calls fails.c -o fails || fail "no compiler"
+    ./fails &
+    server=$!
+    children+=("$server")
+    wait_until 60 eval '[ "$(readlink /proc/$server/exe)" = "$PWD/fails" ]'
+    expect 0 timeout 200 "$SPROF" trace -o t.db -p "$server" --adaptive --step 300ms --root '^handle$' --over 'errors > 5%' --keep 'returns < 0'
+    said '^sprof: culprit: check_sum, itself [0-9]+ % of the errors of handle'
     ;;
 conditions)
     start_server cpu

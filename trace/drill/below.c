@@ -217,6 +217,29 @@ static int read_stats(struct trace_below_reader *reader, struct trace_session *p
     return 0;
 }
 
+int trace_below_read_results(struct trace_below_reader *reader, struct trace_session *program)
+{
+    for (size_t k = 0; k < program->below->on.count; k++) {
+        struct trace_probe *probe = &program->probes.items[program->below->on.items[k]];
+        const uint64_t failed = probe->bad_results - probe->bad_results_seen;
+        probe->bad_results_seen = probe->bad_results;
+        for (size_t r = 0; r < reader->root_count && failed; r++) {
+            struct trace_below *below = &reader->below[r];
+            const bool is_root = probe->drill_number == below->root + 1;
+            uint64_t *stamp;
+            if (!is_root && !sprof_map_get(&below->by_function, probe->drill_number - 1))
+                continue;
+            struct rules_drill_figures *figures =
+                figures_of(below, probe->drill_number - 1, &stamp);
+            if (!figures)
+                return SPROF_ENOMEM;
+            figures->failed += failed;
+            below->failed += is_root ? failed : 0;
+        }
+    }
+    return 0;
+}
+
 int trace_below_read(struct trace_below_reader *reader, struct trace_session *program,
                      uint32_t slab)
 {

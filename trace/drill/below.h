@@ -56,6 +56,10 @@ struct trace_below_reader {
 int trace_below_read(struct trace_below_reader *reader, struct trace_session *program,
                      uint32_t slab);
 
+/* Adds calls with bad results to failed ones, once the slabs are read. Returns 0 or SPROF_ENOMEM.
+ */
+int trace_below_read_results(struct trace_below_reader *reader, struct trace_session *program);
+
 /* The next reading of the slab begins at 0. */
 void trace_below_forget(struct trace_below_slab *slab);
 

@@ -1,5 +1,6 @@
 /* Runs the drill-downs of a trace. */
 #include "trace/drill/drilling.h"
+#include "trace/figures/values.h"
 #include "trace/probes/probes.h"
 #include "trace/probes/ranges.h"
 
@@ -143,6 +144,8 @@ static int read_programs(struct trace_drilling *drilling)
         for (uint32_t slab = 0; slab < slabs && !result; slab++)
             if (counters_slab_holder(&pages, slab))
                 result = trace_below_read(&drilling->reader, program, slab);
+        if (!result)
+            result = trace_below_read_results(&drilling->reader, program);
     }
     return result;
 }
@@ -208,10 +211,15 @@ static uint64_t switch_all(struct trace_drilling *drilling)
     return trace_woken_ns(drilling->common, begin_ns);
 }
 
-/* Calls during switching do not count. */
+/* Calls during switching do not count, nor do those before values were found for rules. */
 static int begin_window(struct trace_drilling *drilling, uint64_t stopped_ns)
 {
-    const int result = read_programs(drilling);
+    const struct trace *trace = drilling->common->trace;
+    int result = 0;
+    for (size_t i = 0; i < trace->programs.count && !result; i++)
+        result = trace_values_serve(trace->programs.items[i]);
+    if (!result)
+        result = read_programs(drilling);
     for (size_t r = 0; r < drilling->reader.root_count; r++)
         trace_below_clear(&drilling->reader.below[r]);
     drilling->window_ns = sprof_clock_monotonic_ns();

@@ -136,6 +136,15 @@ static void add_states(const struct trace_session *session, const struct trace_t
     row->ready_ns = states.ready_ns;
 }
 
+static void note_result(struct trace_session *session, uint32_t function, uint64_t rules)
+{
+    const struct trace_kept *kept = &session->trace->kept;
+    bool is_bad = false;
+    for (size_t i = 0; i < kept->rules.count && !is_bad; i++)
+        is_bad = rules >> i & 1 && rules_keep_is_of_results(&kept->rules.items[i].rule);
+    session->probes.items[function].bad_results += is_bad;
+}
+
 static int take_end(struct trace_session *session, struct trace_thread *thread,
                     const struct probe_kept *kept, const struct trace_taken_values *values)
 {
@@ -173,6 +182,7 @@ static int take_end(struct trace_session *session, struct trace_thread *thread,
     const bool was_cleared = kept->end < session->times.cleared.ticks;
     for (; unread && !was_cleared; unread &= unread - 1)
         session->trace->kept.unread[__builtin_ctzll(unread)]++;
+    note_result(session, PROBE_LOG_FUNCTION(kept->header), rules);
     if (was_cleared || !is_wanted) {
         forget_call(session, thread, kept, row.number);
         return 0;

@@ -95,7 +95,7 @@ static uint64_t tested_by(const struct trace_session *session, uint32_t function
 {
     const struct trace_kept *kept = &session->trace->kept;
     uint64_t rules = 0;
-    for (size_t i = 0; i < kept->rules.count && !session->options.drill.adaptive; i++)
+    for (size_t i = 0; i < kept->rules.count; i++)
         if (trace_values_needs(&kept->rules.items[i].rule) && !kept->rules.items[i].is_over)
             rules |= UINT64_C(1) << i;
     return rules ? rules & atomic_load(&session->process.shared->keep_masks[function]) : 0;
@@ -414,7 +414,7 @@ static void report_unbound(const struct trace_session *session, size_t rule)
 static void report_all_unbound(const struct trace_session *session)
 {
     const struct trace_kept *kept = &session->trace->kept;
-    for (size_t i = 0; i < kept->rules.count; i++)
+    for (size_t i = 0; i < kept->rules.count && !session->options.drill.adaptive; i++)
         if (trace_values_needs(&kept->rules.items[i].rule) && !(session->values.bound >> i & 1))
             report_unbound(session, i);
 }
