@@ -386,8 +386,10 @@ void trace_keep_clear(struct trace_session *session)
     trace_keep_read(session);
     trace_keep_clear_slowest(session);
     for (size_t i = 0; i < PROBE_SLABS; i++)
-        if (session->threads.of_slab[i])
+        if (session->threads.of_slab[i]) {
             forget_ended(session->threads.of_slab[i]);
+            trace_remarks_drop_notes(session->threads.of_slab[i], 0);
+        }
     memset(session->kept.tested, 0, sizeof session->kept.tested);
     memset(kept->fired, 0, sizeof kept->fired);
     memset(kept->dropped, 0, sizeof kept->dropped);

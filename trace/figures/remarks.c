@@ -43,8 +43,13 @@ static struct trace_request_part *last_part(struct trace_thread *thread)
 int trace_remarks_put_part(struct trace_session *session, const struct trace_thread *thread,
                            const struct store_request_part *part, const char *label)
 {
+    const uint64_t now_ns = trace_time_of(session, probe_ticks());
     struct store_request_part row = *part;
     row.run_id = session->run->id;
+    if (row.start_ns > now_ns) /* the program can overwrite times; views add them up */
+        row.start_ns = now_ns;
+    if (row.duration_ns > now_ns - row.start_ns)
+        row.duration_ns = now_ns > row.start_ns ? now_ns - row.start_ns : 1;
     row.thread_id = thread->shares ? session->threads.others.row : thread->row;
     if (label && !(row.label = sprof_arena_text(recording_batch_arena(session->recording), label)))
         return SPROF_ENOMEM;
@@ -172,7 +177,7 @@ static int add_note(struct trace_session *session, struct trace_thread *thread,
     struct trace_remarks *remarks = &thread->remarks;
     char number[24];
     snprintf(number, sizeof number, "%" PRId64, (int64_t)remark->value);
-    const struct trace_note note = {.begin = remark->begin,
+    const struct trace_note note = {.begin = counts_from(session, remark->begin),
                                     .function = remark->function,
                                     .name = strdup(key),
                                     .value =
@@ -197,32 +202,16 @@ static int put_note(struct trace_session *session, const struct trace_note *note
                : 0;
 }
 
-/* The beginning by which a call has noted. The agent makes the clear that of open calls, the
- * innermost of a function ends first, and that one began last. */
-static uint64_t noted_begin(const struct trace_session *session, const struct trace_thread *thread,
-                            uint32_t function, uint64_t begin)
-{
-    const uint64_t cleared = session->times.cleared.ticks;
-    uint64_t last = 0;
-    for (size_t i = 0; i < thread->remarks.notes.count && begin == cleared; i++) {
-        const struct trace_note *note = &thread->remarks.notes.items[i];
-        if (note->function == function && note->begin < cleared && note->begin > last)
-            last = note->begin;
-    }
-    return last ? last : begin;
-}
-
 int trace_remarks_put_notes(struct trace_session *session, struct trace_thread *thread,
                             uint32_t function, uint64_t begin, uint32_t number)
 {
     struct trace_remarks *remarks = &thread->remarks;
-    const uint64_t noted = noted_begin(session, thread, function, begin),
-                   from = counts_from(session, begin);
+    const uint64_t from = counts_from(session, begin);
     uint32_t put = 0;
     int result = 0;
     for (size_t i = 0; i < remarks->notes.count && !result;) {
         const struct trace_note *note = &remarks->notes.items[i];
-        if (note->function != function || (note->begin != noted && note->begin != from)) {
+        if (note->function != function || note->begin != from) {
             i++;
             continue;
         }
@@ -278,7 +267,10 @@ int trace_remark_take(struct trace_session *session, struct trace_thread *thread
         return are_of_calls(session) ? 0 : begin_part(session, thread, &remark, text);
     case PROBE_REQUEST_END: return end_part(session, thread, remark.time, true);
     case PROBE_NOTE:
-    case PROBE_NOTE_NUMBER: return remark.begin ? add_note(session, thread, &remark, key, text) : 0;
+    case PROBE_NOTE_NUMBER:
+        return remark.begin && remark.time >= session->times.cleared.ticks
+                   ? add_note(session, thread, &remark, key, text)
+                   : 0;
     default: return 0;
     }
 }

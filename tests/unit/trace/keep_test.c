@@ -77,13 +77,13 @@ static void end(struct kept *kept, uint32_t function, uint32_t number, uint32_t 
     CU_ASSERT_EQUAL(trace_keep_take(&kept->made.session, kept->thread, &unit, 0), 0);
 }
 
-static void remark(struct kept *kept, uint32_t function, uint64_t begin_ticks, uint64_t kind,
-                   uint64_t value)
+static void remark_at(struct kept *kept, uint32_t function, uint64_t begin_ticks, uint64_t kind,
+                      uint64_t value, uint64_t ticks)
 {
     struct {
         struct probe_remark unit;
         char texts[PROBE_UNIT_BYTES];
-    } remark = {{.time = ticks_at(kept, begin_ticks),
+    } remark = {{.time = ticks_at(kept, ticks),
                  .kind = kind,
                  .value = value,
                  .begin = ticks_at(kept, begin_ticks),
@@ -92,6 +92,18 @@ static void remark(struct kept *kept, uint32_t function, uint64_t begin_ticks, u
                 "k"};
     CU_ASSERT_EQUAL(
         trace_remark_take(&kept->made.session, kept->thread, &remark.unit, sizeof remark.texts), 0);
+}
+
+static void remark(struct kept *kept, uint32_t function, uint64_t begin_ticks, uint64_t kind,
+                   uint64_t value)
+{
+    remark_at(kept, function, begin_ticks, kind, value, begin_ticks);
+}
+
+static void note_at(struct kept *kept, uint32_t function, uint64_t begin_ticks, uint64_t value,
+                    uint64_t ticks)
+{
+    remark_at(kept, function, begin_ticks, PROBE_NOTE_NUMBER, value, ticks);
 }
 
 static void note(struct kept *kept, uint32_t function, uint64_t begin_ticks, uint64_t value)
@@ -199,30 +211,31 @@ static size_t notes_of(const struct kept *kept, const char *value)
     return count;
 }
 
-/* The agent makes a clear the beginning of calls that are open. Their notes from before are those
- * of the last one that began then; notes of calls that were not kept stay with none. */
+/* The agent makes a clear the beginning of calls that are open. Notes from before are cleared, also
+ * those that are read later; a call that was noted before it has its notes from after it. */
 static void test_cleared_notes(void)
 {
     static struct kept kept;
     make(&kept, false);
-    for (uint64_t i = 1; i < 5; i++)
-        note(&kept, HANDLE, 10 * i, i);
-    note(&kept, INNER, 45, 99);
+    note(&kept, HANDLE, 10, 1);
+    note(&kept, INNER, 45, 99); /* it ends unkept */
     clear(&kept, 100);
-    note(&kept, HANDLE, 100, 7);
-    end(&kept, HANDLE, 1, 0, 100, 200, AT_ONCE);
-    CU_ASSERT_EQUAL(notes_of(&kept, "4"), 2);
-    end(&kept, HANDLE, 2, 0, 100, 210, AT_ONCE); /* it has called that one */
-    CU_ASSERT_EQUAL(notes_of(&kept, "3"), 1);
-    note(&kept, HANDLE, 300, 8);
+    note(&kept, INNER, 46, 98);
+    end(&kept, INNER, 1, 0, 100, 190, AT_ONCE); /* another one, which was open, too */
+    CU_ASSERT_EQUAL(notes_of(&kept, ""), 0);
+    note_at(&kept, HANDLE, 10, 7, 195);
+    note_at(&kept, HANDLE, 100, 8, 196);
+    end(&kept, HANDLE, 2, 0, 100, 200, AT_ONCE);
+    CU_ASSERT_EQUAL(notes_of(&kept, "7"), 2);
+    note_at(&kept, HANDLE, 300, 9, 305);
     end(&kept, HANDLE, 3, 0, 300, 310, AT_ONCE);
-    CU_ASSERT_EQUAL(notes_of(&kept, "8"), 1);
-    /* one that was not noted to be open yet has its own beginning */
-    note(&kept, HANDLE, 400, 9);
-    note(&kept, HANDLE, 410, 10);
-    clear(&kept, 500);
-    end(&kept, HANDLE, 4, 0, 400, 600, AT_ONCE);
     CU_ASSERT_EQUAL(notes_of(&kept, "9"), 1);
+    /* one that is not yet renewed has its own beginning */
+    note_at(&kept, HANDLE, 400, 9, 401);
+    clear(&kept, 500);
+    note_at(&kept, HANDLE, 400, 10, 505);
+    end(&kept, HANDLE, 4, 0, 400, 600, AT_ONCE);
+    CU_ASSERT_EQUAL(notes_of(&kept, "10"), 1);
     unmake(&kept);
 }
 
@@ -241,6 +254,21 @@ static void test_room_for_notes(void)
     for (uint64_t i = 0; i < 1024 + 5; i++)
         note(&kept, OUTER, 6000, i);
     CU_ASSERT_EQUAL(kept.made.trace.kept.remarks_lost, 5);
+    unmake(&kept);
+}
+
+/* Views add up how long threads worked, so no part lasts longer than the trace. */
+static void test_overwritten_times(void)
+{
+    static struct kept kept;
+    make(&kept, false);
+    for (int i = 0; i < 3; i++) {
+        remark(&kept, HANDLE, 10, PROBE_REQUEST, 5);
+        remark(&kept, HANDLE, UINT64_C(1) << 62, PROBE_REQUEST_END, 0);
+    }
+    CU_ASSERT_FATAL(kept.batch->request_parts.count >= 6);
+    for (size_t i = 0; i < kept.batch->request_parts.count; i++)
+        CU_ASSERT_TRUE(kept.batch->request_parts.items[i].duration_ns < UINT64_C(1) << 60);
     unmake(&kept);
 }
 
@@ -342,6 +370,7 @@ void sprof_suite_trace_keep(void)
     CU_add_test(suite, "callers that are cleared away", test_cleared_callers);
     CU_add_test(suite, "a request far below", test_deep_request);
     CU_add_test(suite, "notes and a clear", test_cleared_notes);
+    CU_add_test(suite, "requests whose times are overwritten", test_overwritten_times);
     CU_add_test(suite, "room for notes", test_room_for_notes);
     CU_add_test(suite, "two kinds of requests", test_both_requests);
     CU_add_test(suite, "values by an earlier layout", test_replaced_values);
