@@ -5,6 +5,7 @@
 #include "cli/keep.h"
 
 #include <stdio.h>
+#include <string.h>
 
 /* Shorter standstills of threads are shown as 0.0 ms. */
 enum { STANDSTILL_NS = 50000 };
@@ -22,15 +23,31 @@ static struct entries text_of_entries(size_t count)
     return entries;
 }
 
+/* The program, as operands of `sprof probes` in a shell. */
+static void append_program(struct sprof_str *out, const struct trace_options *trace)
+{
+    struct sprof_arena arena = {0};
+    char *const words[] = {trace->pid ? NULL : trace->command[0], NULL};
+    const char *name = sprof_command_text(&arena, words);
+    if (trace->pid)
+        sprof_str_appendf(out, "-p %d", (int)trace->pid);
+    else if (name)
+        sprof_str_appendf(out, strchr(name, '/') ? "%s" : "$(command -v %s)", name);
+    sprof_arena_release(&arena);
+}
+
 static void say_probes(struct cli_terminal *terminal, const struct trace_options *trace,
                        const struct trace_result *result)
 {
-    char refused[80] = "";
-    if (result->refused)
-        snprintf(refused, sizeof refused, ", %zu refused: %s`sprof probes --refused FILE`",
-                 result->refused,
-                 trace->backend == TRACE_UPROBE || result->uprobes_because ? "see above, and "
-                                                                           : "");
+    struct sprof_str said = {0};
+    if (result->refused) {
+        sprof_str_appendf(
+            &said, ", %zu refused: %s`sprof probes --refused ", result->refused,
+            trace->backend == TRACE_UPROBE || result->uprobes_because ? "see above, and " : "");
+        append_program(&said, trace);
+        sprof_str_append(&said, "`");
+    }
+    const char *refused = said.text ? said.text : "";
     if (trace->children)
         cli_say(terminal, "%zu process%s of %zu program%s", result->processes,
                 result->processes == 1 ? "" : "es", result->programs,
@@ -42,6 +59,7 @@ static void say_probes(struct cli_terminal *terminal, const struct trace_options
     else
         cli_say(terminal, "%zu probe%s%s%s", result->probes, sprof_plural(result->probes),
                 text_of_entries(result->entry_only).text, refused);
+    sprof_str_release(&said);
     if (result->uprobes_because)
         cli_say(terminal,
                 "counted by uprobes, as the program %s: no log, coverage, paths, callers or "

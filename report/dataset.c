@@ -1,6 +1,7 @@
 /* Reads the selected part of a recording into a dataset. */
 #include "report/dataset.h"
 
+#include "base/command.h"
 #include "report/dataset_parts.h"
 #include "report/error_text.h"
 #include "report/split_functions.h"
@@ -433,11 +434,13 @@ static int load(struct report_dataset *dataset, struct store *store,
                 const struct report_selection *selection, unsigned parts, struct sprof_error *error)
 {
     const unsigned more = selection->no_inlined ? REPORT_STACKS : 0;
+    char *const words[] = {(char *)(uintptr_t)store_path(store), NULL};
     *dataset = (struct report_dataset){.parts = more | (parts & ~(unsigned)REPORT_ONLY_RUN),
                                        .no_inlined = selection->no_inlined,
                                        .field = selection->field};
     struct report_loading loading = {
         .dataset = dataset, .store = store, .only_run = parts & REPORT_ONLY_RUN};
+    dataset->recording = sprof_command_text(&dataset->arena, words);
     int result = report_dataset_select(&loading, selection, error);
     if (!result)
         result = load_rows(&loading, selection, error);

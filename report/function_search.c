@@ -348,9 +348,9 @@ static int say_unknown(const struct search *search, const bool *present, struct 
         sprof_str_appendf(&text, "; %zu function%s it in the name", holding,
                           holding == 1 ? " has" : "s have");
     if (holding && !search->module && is_literal(search->wanted))
-        sprof_str_appendf(&text,
-                          ": `sprof report -i FILE --peek %.200s` shows callers and callees of all",
-                          search->wanted);
+        sprof_str_appendf(
+            &text, ": `sprof report -i %s --peek %.200s` shows callers and callees of all",
+            search->dataset->recording ? search->dataset->recording : "FILE", search->wanted);
     sprof_arena_release(&arena);
     return report_error_text(error, SPROF_ENOTFOUND, &text);
 }

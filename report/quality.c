@@ -545,7 +545,8 @@ static int note_rows(struct report_dataset *dataset, struct quality_parts *notes
 static int note_left(struct report_dataset *dataset, struct quality_parts *notes)
 {
     return dataset->outside_callees
-               ? report_quality_part(dataset, notes, "outside of the traced modules: %s",
+               ? report_quality_part(dataset, notes,
+                                     "self includes time outside of the traced modules: %s",
                                      dataset->outside_callees)
                : 0;
 }

@@ -319,6 +319,11 @@ int store_open_copy(struct store **store, const char *path, struct sprof_error *
     return open_existing(store, path, false, check_and_copy, error);
 }
 
+const char *store_path(const struct store *store)
+{
+    return store->path;
+}
+
 uint32_t store_running(const struct store *store)
 {
     return store->running;

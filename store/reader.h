@@ -18,6 +18,9 @@ int store_open_read(struct store **store, const char *path, struct sprof_error *
  * Errors as store_open_read, without SPROF_ESTATE. */
 int store_open_copy(struct store **store, const char *path, struct sprof_error *error);
 
+/* The path by which it was opened. */
+const char *store_path(const struct store *store);
+
 /* The run of a copy that was still being recorded; 0 where none was, and where it is no copy. */
 uint32_t store_running(const struct store *store);
 

@@ -215,6 +215,9 @@ static void test_parts_of_names(void)
     CU_ASSERT_PTR_NOT_NULL(strstr(error.message, "; 2 functions have it in the name: `sprof report "
                                                  "-i FILE --peek elpe` shows callers and callees "
                                                  "of all"));
+    dataset.recording = "shop.db";
+    CU_ASSERT_EQUAL(find(&dataset, "elpe", &error), 0);
+    CU_ASSERT_PTR_NOT_NULL(strstr(error.message, "`sprof report -i shop.db --peek elpe`"));
     add_path(&dataset, 0, add_function(&dataset, 1, "Map::operator[]"), 1);
     CU_ASSERT_EQUAL(find(&dataset, "or[]", &error), 0);
     CU_ASSERT_PTR_NOT_NULL(strstr(error.message, "; 1 function has it in the name"));
