@@ -15,6 +15,7 @@ until_said() {
 }
 
 start_watch() { # OPTION…
+    : >notes # not those of the watch before
     "$SPROF" watch --config options.ini -o d "$@" 2>notes &
     watch=$!
     children+=("$watch")
