@@ -29,6 +29,23 @@ static void test_parts(void)
     rules_capture_release(&capture);
 }
 
+/* "RE", or "RE: EXPR" with one value. */
+static void test_requests(void)
+{
+    struct rules_capture request;
+    struct sprof_error error;
+    CU_ASSERT_EQUAL_FATAL(rules_request_parse(&request, "^ns::(?:get|put)$", &error), 0);
+    CU_ASSERT_STRING_EQUAL(request.function, "^ns::(?:get|put)$");
+    CU_ASSERT_EQUAL(request.path_count, 0);
+    rules_capture_release(&request);
+    CU_ASSERT_EQUAL_FATAL(rules_request_parse(&request, "(?:on|at)_: entry c->id", &error), 0);
+    CU_ASSERT_STRING_EQUAL(request.function, "(?:on|at)_");
+    CU_ASSERT_TRUE(request.at_entry && request.path_count == 1);
+    rules_capture_release(&request);
+    CU_ASSERT_EQUAL(rules_request_parse(&request, "^on_: a, b", &error), SPROF_EUSAGE);
+    CU_ASSERT_PTR_NOT_NULL(strstr(error.message, "one value names it"));
+}
+
 static void test_refused(void)
 {
     static const char *const wrong[] = {"",
@@ -65,5 +82,6 @@ void sprof_suite_rules_capture(void)
 {
     CU_pSuite suite = CU_add_suite("rules/capture", NULL, NULL);
     CU_add_test(suite, "parts", test_parts);
+    CU_add_test(suite, "requests", test_requests);
     CU_add_test(suite, "refused", test_refused);
 }
