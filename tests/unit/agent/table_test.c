@@ -327,7 +327,7 @@ static void call_in_handler(void)
         return;
     if (thread->generation != GENERATION) {
         thread->stats = (struct probe_stat *)1;
-        thread->root.stat = (struct probe_stat *)2;
+        thread->root.stat = 2;
         thread->ring = (struct probe_ring *)3;
         thread->innermost = &thread->root;
         if (!thread->high)
@@ -335,8 +335,7 @@ static void call_in_handler(void)
         thread->generation = GENERATION;
     }
     stepping.has_slot = true;
-    stepping.is_bad |= thread->stats != (struct probe_stat *)1 ||
-                       thread->root.stat != (struct probe_stat *)2 ||
+    stepping.is_bad |= thread->stats != (struct probe_stat *)1 || thread->root.stat != 2 ||
                        thread->ring != (struct probe_ring *)3 || thread->innermost != &thread->root;
 }
 
