@@ -104,13 +104,13 @@ AT(struct probe_shared, keep_values, SHARED_KEEP_VALUES);
 _Static_assert(sizeof(struct probe_stat) == STAT_BYTES && STAT_BYTES == 1 << 7 &&
                    sizeof(struct probe_histogram) == 2 * STAT_BYTES,
                "calls.S");
-_Static_assert(PROBE_OFF == 0 && PROBE_COUNT == 1 && PROBE_FULL == 4 &&
-                   (PROBE_PATHS | PROBE_CALLERS) == 3 && PROBE_LOG == 4 && PROBE_WARN == 8 &&
-                   PROBE_SPARE == 16 && PROBE_KEEP == 32 && PROBE_ARGUMENTS_TOO == 64 &&
-                   PROBE_STACKS == 128 && PROBE_HEAP_BYTES == 256 &&
+_Static_assert(PROBE_OFF == 0 && PROBE_COUNT == 1 && PROBE_FULL == 4 && PROBE_LOG == 4 &&
+                   PROBE_WARN == 8 && PROBE_SPARE == 16 && PROBE_KEEP == 32 &&
+                   PROBE_ARGUMENTS_TOO == 64 && PROBE_STACKS == 128 && PROBE_HEAP_BYTES == 256 &&
                    PROBE_VALUES_CHOSEN == 0x80000000,
                "calls.S");
 _Static_assert(RECORD_SERIAL + 4 == offsetof(struct record, node), "written together");
+_Static_assert(RECORD_PATH == RECORD_STAT + PROBE_PATH_AT / 8 && PROBE_PATH_AT == 48, "calls.S");
 _Static_assert(PROBE_RECORDS == 0x440000000000 && PROBE_SLOT_MASK == (UINT64_C(1) << 41) - 1,
                "calls.S");
 _Static_assert(ARCH_THUNK_NUMBER - ARCH_THUNK_ENTERED == THUNK_NUMBER &&

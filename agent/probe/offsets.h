@@ -29,6 +29,7 @@
 #define RECORD_PROBE_TICKS 32
 #define RECORD_SLOT 40
 #define RECORD_STAT 48
+#define RECORD_PATH 54 /* its upper bits */
 #define RECORD_SERIAL 56
 #define RECORD_NODE 60
 

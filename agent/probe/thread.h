@@ -23,8 +23,8 @@ _Static_assert(offsetof(struct record, return_address) == PROBE_RECORD_RETURN &&
                    offsetof(struct record, serial) == PROBE_RECORD_SERIAL,
                "as the tracer reads it");
 
-/* Addresses of programs have 47 bits, and indexes of path nodes 16. Without paths, assembly reads
- * the whole word as the address. */
+/* Addresses of programs have 47 bits, and indexes of path nodes 16. Assembly reads the whole word
+ * as the address, and leaves records with a path to C. */
 _Static_assert(PROBE_NODES <= 1 << (64 - PROBE_PATH_AT), "paths are the upper bits");
 
 static inline struct probe_stat *stat_of(const struct record *record)

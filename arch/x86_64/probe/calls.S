@@ -19,7 +19,6 @@
 #define TIER_OFF 0
 #define TIER_COUNT 1
 #define TIER_FULL 4
-#define EXTRA_BY_PATH 3  /* PROBE_PATHS | PROBE_CALLERS: records hold more than the stat's address */
 #define EXTRA_LOG 4
 #define EXTRA_WARN 8
 #define EXTRA_SPARE 16
@@ -239,8 +238,11 @@ probe_enter:
         jne     .Lenter_seldom
         test    %ecx, %ecx
         jz      .Lenter_seldom
-        testl   $EXTRA_BY_PATH | EXTRA_LOG | EXTRA_SPARE | EXTRA_STACKS, SHARED_EXTRAS(%rax)
+        testl   $EXTRA_LOG | EXTRA_SPARE | EXTRA_STACKS, SHARED_EXTRAS(%rax)
         jnz     .Lenter_seldom
+        mov     OWN(THREAD_INNERMOST, %rdx), %rcx
+        cmpw    $0, RECORD_PATH(%rcx)
+        jne     .Lenter_seldom
         mov     OWN(THREAD_STATS, %rdx), %rcx    /* not before: a handler may begin the thread */
         shl     $7, %r11                        /* STAT_BYTES */
         mov     OWN(THREAD_INNERMOST, %rdx), %rdx
@@ -389,16 +391,18 @@ probe_leave:
         jb      .Lleave_unusual
         cmp     SHARED_LEASE(%r11), %rax
         ja      .Lleave_unusual
+        cmpw    $0, RECORD_PATH(%rsi)           /* extras of now may have no paths any more */
+        jne     .Lleave_unusual
+        cmpw    $0, RECORD_PATH(%rdx)
+        jne     .Lleave_unusual
 #if defined(POINTS)
-        testl   $EXTRA_BY_PATH | EXTRA_WARN | EXTRA_KEEP, SHARED_EXTRAS(%r11)
+        testl   $EXTRA_WARN | EXTRA_KEEP, SHARED_EXTRAS(%r11)
         jnz     .Lleave_unusual
 #elif defined(OUTSIDE)
-        testl   $EXTRA_BY_PATH, SHARED_EXTRAS(%r11)
-        jnz     .Lleave_unusual
         cmpq    $0, OWN(THREAD_ALLOCATOR_SLOT, %rdi)    /* it may have jumped to an allocator */
         jne     .Lleave_unusual
 #else
-        testl   $EXTRA_BY_PATH | EXTRA_WARN | EXTRA_KEEP | EXTRA_HEAP_BYTES, SHARED_EXTRAS(%r11)
+        testl   $EXTRA_WARN | EXTRA_KEEP | EXTRA_HEAP_BYTES, SHARED_EXTRAS(%r11)
         jnz     .Lleave_keep
 .Lleave_unkept:
 #endif
