@@ -1,11 +1,11 @@
 /* Makes a recording of rows of a fleet's database: a run for each service, version and host, which
  * are merged. */
+#include "import/made_directory.h"
 #include "import/rows.h"
 
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 struct group {
     uint32_t service, version, host;
@@ -485,7 +485,7 @@ static int build_run(const struct building *building, const struct group *group,
 
 /* The runs in files of their own, which become one. */
 struct parts {
-    char directory[4096];
+    char directory[PATH_MAX + NAME_MAX + 2];
     SPROF_VEC(char *) paths;
 };
 
@@ -521,26 +521,35 @@ static int merge_parts(const struct building *building, const struct parts *part
     return store_merge(&options, &result, error);
 }
 
+/* Other users may write into the output's directory: links of theirs lead nowhere. */
 static int build_all(const struct building *building, struct sprof_error *error)
 {
+    const char *output = building->options->output;
     struct parts parts = {.paths = {0}};
+    struct sprof_place place;
+    char beside[PATH_MAX], name[NAME_MAX + 1];
     if (building->groups.count == 1)
-        return build_run(building, &building->groups.items[0], building->options->output, error);
-    const int length = snprintf(parts.directory, sizeof parts.directory, "%s.importing-XXXXXX",
-                                building->options->output);
-    if (length >= (int)sizeof parts.directory || !mkdtemp(parts.directory))
-        return sprof_error_set(error, SPROF_EIO, errno,
-                               "cannot make a directory for the runs beside %s: %s",
-                               building->options->output, strerror(errno));
-    int result = build_parts(building, &parts, error);
+        return build_run(building, &building->groups.items[0], output, error);
+    int fd = sprof_place_find(&place, output), result;
+    if (!fd)
+        fd = sprof_place_directory(&place, beside, sizeof beside)
+                 ? import_made_directory_make(&place, name)
+                 : -ENOTDIR;
+    if (fd < 0) {
+        sprof_place_close(&place);
+        return sprof_error_set(error, SPROF_EIO, -fd,
+                               "cannot make a directory for the runs beside %s: %s", output,
+                               strerror(-fd));
+    }
+    snprintf(parts.directory, sizeof parts.directory, "%s/%s", beside, name);
+    result = build_parts(building, &parts, error);
     if (!result)
         result = merge_parts(building, &parts, error);
-    for (size_t i = 0; i < parts.paths.count; i++) {
-        unlink(parts.paths.items[i]);
+    for (size_t i = 0; i < parts.paths.count; i++)
         free(parts.paths.items[i]);
-    }
     sprof_vec_release(&parts.paths);
-    rmdir(parts.directory);
+    import_made_directory_remove(&place, name, fd);
+    sprof_place_close(&place);
     return result;
 }
 
