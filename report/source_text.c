@@ -113,9 +113,11 @@ int report_source_read(struct report_source *source, struct sprof_arena *arena, 
     char *text = malloc((size_t)status.st_size + 1);
     const size_t size = text ? sprof_file_read(fd, 0, text, (size_t)status.st_size) : 0;
     close(fd);
+    /* cut short meanwhile, or written since */
     source->changed =
-        since_ns &&
-        (uint64_t)status.st_mtim.tv_sec * 1000000000 + (uint64_t)status.st_mtim.tv_nsec > since_ns;
+        size < (size_t)status.st_size || (since_ns && (uint64_t)status.st_mtim.tv_sec * 1000000000 +
+                                                              (uint64_t)status.st_mtim.tv_nsec >
+                                                          since_ns);
     const int result = text ? split(source, arena, text, size) : SPROF_ENOMEM;
     free(text);
     return result;

@@ -1,6 +1,7 @@
 /* The lines of source files that are there, changed, elsewhere, or no text at all. */
 #include "report/source_text.h"
 #include "tests/unit/report/recorded.h"
+#include "tests/unit/skip.h"
 
 #include <sys/stat.h>
 #include <unistd.h>
@@ -40,6 +41,23 @@ static void test_lines(void)
     CU_ASSERT_FALSE(source.changed);
     report_source_release(&source);
     CU_ASSERT_EQUAL(report_source_read(&source, &arena, path, &here, 1, NULL), 0);
+    CU_ASSERT_TRUE(source.changed);
+    report_source_release(&source);
+    sprof_arena_release(&arena);
+}
+
+/* A file of sysfs is a page long, and less can be read of it: as of one that is cut meanwhile. */
+static void test_cut_short(void)
+{
+    static const char cut[] = "/sys/devices/system/cpu/online";
+    struct sprof_arena arena = {0};
+    struct report_source source;
+    if (access(cut, R_OK)) {
+        sprof_test_skip("needs sysfs");
+        return;
+    }
+    CU_ASSERT_EQUAL(report_source_read(&source, &arena, cut, &here, 0, NULL), 0);
+    CU_ASSERT_EQUAL(source.lines.count, 1);
     CU_ASSERT_TRUE(source.changed);
     report_source_release(&source);
     sprof_arena_release(&arena);
@@ -126,6 +144,7 @@ void sprof_suite_report_source_text(void)
 {
     CU_pSuite suite = CU_add_suite("report/source_text", make, clean);
     CU_add_test(suite, "lines", test_lines);
+    CU_add_test(suite, "cut short", test_cut_short);
     CU_add_test(suite, "elsewhere", test_elsewhere);
     CU_add_test(suite, "what is no source", test_what_is_no_source);
     CU_add_test(suite, "what root is shown", test_what_root_is_shown);
