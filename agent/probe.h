@@ -39,7 +39,7 @@
 
 enum {
     PROBE_MAGIC = 0x42505053, /* "SPPB" */
-    PROBE_VERSION = 33,
+    PROBE_VERSION = 34,
     /* one for each probed function of a process, and one to calibrate */
     PROBE_THUNKS = 262144,
     PROBE_POINTS = 32768,   /* behind them, for places that call: see trace/probes/points.h */
@@ -536,6 +536,31 @@ _Static_assert(sizeof(struct probe_log_begin) == PROBE_UNIT_BYTES &&
 static inline uint64_t probe_ticks(void)
 {
     return arch_ticks();
+}
+
+/* Rules that rest are met again. Without them, `least` of their functions may have been raised. */
+static inline void probe_keep_wake(struct probe_shared *shared, uint64_t rules)
+{
+    atomic_fetch_and(&shared->keep.resting, ~rules);
+    for (uint32_t i = 0; i < shared->function_count && i < PROBE_THUNKS; i++) {
+        struct probe_keep_quick *quick = &shared->keep_quick[i];
+        if (atomic_load(&shared->keep_masks[i]) & rules && atomic_load(&quick->lowered) & 1)
+            atomic_store(&quick->least, probe_keep_lowest(quick));
+    }
+}
+
+/* Begins `next` of rules again, for calls that begin later. */
+static inline void probe_keep_take_next(struct probe_shared *shared, uint64_t rules)
+{
+    uint64_t rest = 0;
+    for (uint64_t left = rules; left; left &= left - 1) {
+        struct probe_keep_rule *rule = &shared->keep.rules[__builtin_ctzll(left)];
+        rule->since = probe_ticks();
+        atomic_store(&rule->taken, 0);
+        rest |= rule->rests_by_load ? 0 : left & -left;
+    }
+    if (rest)
+        probe_keep_wake(shared, rest);
 }
 
 #endif

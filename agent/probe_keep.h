@@ -39,17 +39,26 @@ struct probe_keep_rule {
 /* Which calls of a function meet no rule, by few instructions (calls.S): those that are shorter
  * than `least`, unless a value is in a range, as (value << shift) - low <= span without signs. */
 struct probe_keep_quick {
-    _Atomic int64_t least; /* ticks; the tracer's, or the agent's, which raises it */
+    _Atomic int64_t least; /* ticks; the tracer's, or the agent's, which raises it; INT64_MIN: the
+                              tracer changes the rest */
     uint64_t low, span;
     uint8_t shift;
     uint8_t word; /* one more than the value's word of a call; 0: there is no range */
     /* The others meet its only rule, and so many units say what is kept of them, without pieces of
      * memory. 0: that is not all. */
     uint8_t units;
-    uint8_t rule; /* number of that rule */
-    uint8_t reserved[4];
+    uint8_t rule; /* number of that rule; or of the one with the range */
+    /* Twice how often all calls were long enough; plus 1 if the agent has raised `least`. */
+    _Atomic uint32_t lowered;
 };
 _Static_assert(sizeof(struct probe_keep_quick) == 32, "calls.S");
+
+/* Returns a `least` for all calls. It differs from all before: a thread that raises an old one
+ * must not replace it. */
+static inline int64_t probe_keep_lowest(struct probe_keep_quick *quick)
+{
+    return INT64_MIN + 1 + (int64_t)(atomic_fetch_add(&quick->lowered, 2) >> 1);
+}
 
 /* The ticks of the longest calls of a function so far, in no order; 0: none yet. Calls are noted
  * where a rule for the function needs them, so many as the rule with the most does. */

@@ -49,7 +49,8 @@ static inline uint32_t shortest_place(const struct probe_slowest *slowest, uint3
     return found;
 }
 
-static inline void note_slow(struct probe_slowest *slowest, uint32_t places, int64_t total)
+static SAVES_ALL __attribute__((noinline)) void note_slow(struct probe_slowest *slowest,
+                                                          uint32_t places, int64_t total)
 {
     enum { TRIES = 64 };
     for (uint32_t i = 0; i < TRIES; i++) {
@@ -60,37 +61,44 @@ static inline void note_slow(struct probe_slowest *slowest, uint32_t places, int
     }
 }
 
-/* The fewest ticks with which a call meets a rule, now and later. */
-static inline int64_t least_now(const struct probe_slowest *slowest, uint64_t rules)
+/* The fewest ticks with which a call meets a rule in force, now and later, unless by its range. */
+static inline int64_t least_now(uint32_t function)
 {
+    const struct probe_shared *shared = probe_inside.shared;
+    const struct probe_keep_quick *quick = &shared->keep_quick[function];
+    const struct probe_slowest *slowest = &shared->keep_slowest[function];
+    uint64_t rules = rules_in_force(function);
     const uint32_t places = slowest_needed(rules);
     int64_t least = INT64_MAX;
     for (; rules; rules &= rules - 1) {
-        const struct probe_keep_rule *rule =
-            &probe_inside.shared->keep.rules[__builtin_ctzll(rules)];
+        const uint32_t number = (uint32_t)__builtin_ctzll(rules);
+        const struct probe_keep_rule *rule = &shared->keep.rules[number];
         int64_t one = rule->over > rule->self ? rule->over : rule->self;
         const int64_t shortest = slowest->ticks[shortest_place(slowest, places)];
         if (rule->slowest && shortest > 0 && shortest > one)
             one = shortest;
-        if (!rule->throws && one < least)
+        if (!rule->throws && !(quick->word && quick->rule == number) && one < least)
             least = one;
     }
     return least;
 }
 
-/* The tracer may clear the list or add rules meanwhile and writes `least` afterwards, so it is
- * checked again. */
-static SAVES_ALL __attribute__((noinline)) void raise_least(uint32_t function, uint64_t rules,
-                                                            int64_t total)
+/* Rules may be added or wake meanwhile. Then `least` is written afterwards, so it is read before
+ * the rules. An equal one may have been written, so they are read again. */
+static SAVES_ALL __attribute__((noinline)) void raise_least(uint32_t function)
 {
-    struct probe_shared *shared = probe_inside.shared;
-    struct probe_slowest *slowest = &shared->keep_slowest[function];
-    note_slow(slowest, slowest_needed(rules), total);
-    const int64_t least = least_now(slowest, rules);
-    atomic_store(&shared->keep_quick[function].least, least);
-    const int64_t again = least_now(slowest, atomic_load(&shared->keep_masks[function]));
+    struct probe_keep_quick *quick = &probe_inside.shared->keep_quick[function];
+    int64_t before = atomic_load(&quick->least);
+    if (before == INT64_MIN || least_now(function) <= before)
+        return;
+    atomic_fetch_or(&quick->lowered, 1);
+    int64_t least = least_now(function);
+    if (least <= before || !atomic_compare_exchange_strong(&quick->least, &before, least))
+        return;
+    const int64_t again = least_now(function);
     if (again < least)
-        atomic_store(&shared->keep_quick[function].least, again);
+        atomic_compare_exchange_strong(&quick->least, &least,
+                                       again == INT64_MIN ? probe_keep_lowest(quick) : again);
 }
 
 /* == Callers that are open == */
@@ -158,24 +166,20 @@ static inline bool takes_call(uint32_t number, const struct ended *call)
     if (!rule->next)
         return true;
     const uint64_t taken = atomic_fetch_add(&rule->taken, 1);
-    if (taken + 1 >= rule->next && !rule->rests_by_load)
+    if (taken + 1 >= rule->next && !rule->rests_by_load) {
         atomic_fetch_or(&probe_inside.shared->keep.resting, UINT64_C(1) << number);
+        if (atomic_load(&rule->taken) < rule->next) /* it has begun again */
+            probe_keep_wake(probe_inside.shared, UINT64_C(1) << number);
+    }
     return taken < rule->next;
 }
 
-/* The next call is one that begins later. */
 static inline void take_next(void)
 {
-    struct probe_keep *keep = &probe_inside.shared->keep;
-    for (uint32_t i = 0; i < PROBE_KEEP_RULES; i++) {
-        struct probe_keep_rule *rule = &keep->rules[i];
-        if (!rule->waits)
-            continue;
-        atomic_store(&rule->taken, 0);
-        rule->since = probe_ticks();
-        if (!rule->rests_by_load)
-            atomic_fetch_and(&keep->resting, ~(UINT64_C(1) << i));
-    }
+    uint64_t rules = 0;
+    for (uint32_t i = 0; i < PROBE_KEEP_RULES; i++)
+        rules |= (uint64_t)(probe_inside.shared->keep.rules[i].waits != 0) << i;
+    probe_keep_take_next(probe_inside.shared, rules);
 }
 
 /* Rules for calls inside certain functions, none of which is open. */
@@ -221,7 +225,10 @@ static inline uint64_t rules_met(struct thread *thread, struct record *record, u
         met |= (uint64_t)takes_call(bit, &call) << bit;
     }
     if (call.rank < needed)
-        raise_least(function, all, length);
+        note_slow(&shared->keep_slowest[function], needed, length);
+    if (call.rank < needed || all != atomic_load(&shared->keep_masks[function]) ||
+        atomic_load(&shared->keep_quick[function].lowered) & 1)
+        raise_least(function);
     return met;
 }
 

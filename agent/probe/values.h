@@ -85,8 +85,7 @@ static inline const struct probe_values *values_of(uint32_t function)
 static inline uint64_t rules_in_force(uint32_t function)
 {
     const struct probe_shared *shared = probe_inside.shared;
-    return atomic_load_explicit(&shared->keep_masks[function], memory_order_relaxed) &
-           ~atomic_load_explicit(&shared->keep.resting, memory_order_relaxed);
+    return atomic_load(&shared->keep_masks[function]) & ~atomic_load(&shared->keep.resting);
 }
 
 static inline uint32_t place_of(const struct probe_values *values)

@@ -1,6 +1,6 @@
 #!/bin/bash
-# Options beside --keep: functions by an earlier recording, long texts, the next call on demand, requests by value.
-#   kept_options.sh errors | texts | next
+# Options beside --keep: functions by an earlier recording, long texts, the next call on demand and what waiting for it costs, requests by value.
+#   kept_options.sh errors | texts | next | waiting
 set -u
 . "$(dirname "$0")/lib.sh"
 
@@ -144,7 +144,54 @@ END
     "$SPROF" trace -o u.db --keep 'every 1 : ^outer' -- ./served <<<k >out 2>err || fail "without such a rule: $(cat err)"
 }
 
+# While a rule waits, a call costs as much as one that is too short for its rule. The program compares the fastest of many blocks.
+waiting() {
+    INCLUDE=$(cd "$(dirname "$0")/../../include" && pwd)
+    cat >waits.c <<'END'
+#include <sprof.h>
+#include <stdio.h>
+#include <time.h>
+#define NI __attribute__((noinline, noclone))
+#define BODY __asm__ volatile("nop; nop; nop; nop; nop" ::: "memory")
+NI int quick(int n) { BODY; return n; }
+NI int next(int n) { BODY; return n; }
+NI int both(int n) { BODY; return n; }
+static double ns_of(int (*function)(int))
+{
+    struct timespec from, to;
+    clock_gettime(CLOCK_MONOTONIC, &from);
+    for (int i = 0; i < 1000; i++) function(i);
+    clock_gettime(CLOCK_MONOTONIC, &to);
+    return (to.tv_sec - from.tv_sec) * 1e9 + (to.tv_nsec - from.tv_nsec);
+}
+int main(void)
+{
+    int (*functions[])(int) = {quick, next, both};
+    for (int i = 1; i <= 3; i++) {
+        double best[] = {1e9, 1e9, 1e9};
+        for (int block = 0; block < 900; block++) {
+            const double ns = ns_of(functions[block % 3]);
+            best[block % 3] = ns < best[block % 3] ? ns : best[block % 3];
+        }
+        printf("%.0f %.0f\n", 100 * best[1] / best[0], 100 * best[2] / best[0]);
+        if (i < 3) sprof_keep_next();
+        next(-i), both(-i), next(-i - 10), both(i);
+    }
+    return 0;
+}
+END
+    gcc -O2 -g -I"$INCLUDE" waits.c -o waits || fail "it does not compile"
+    "$SPROF" trace -o t.db --args --keep 'over 100s : ^quick' --keep 'next : ^(next|both)' --keep 'returns < 0 : ^both' -- ./waits >out 2>err || fail "not traced: $(cat err)"
+    [ "$(wc -l <out)" = 3 ] || fail "not measured: $(cat out)"
+    while read -r next both; do
+        [ "$next" -le 140 ] && [ "$both" -le 140 ] || fail "calls cost, of those that are too short, percent: $(cat out)"
+    done <out
+    kept() { "$SPROF" sql t.db --format csv "SELECT value FROM v_call_value v JOIN v_kept_call c USING (call_id) WHERE v.function = '$1' AND v.name = 'n' AND c.rules IS NOT NULL ORDER BY start_ns" |
+        tail -n +2 | tr -d '\r"' | paste -sd' '; }
+    [ "$(kept next) $(kept both)" = "-1 -2 -1 -2 -3" ] || fail "kept: $(kept next), $(kept both)"
+}
+
 case $1 in
-errors | texts | next) "$1" ;;
+errors | texts | next | waiting) "$1" ;;
 *) fail "no case $1" ;;
 esac

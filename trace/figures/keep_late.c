@@ -419,12 +419,15 @@ static bool takes_next(struct trace_session *session, uint32_t number)
     struct probe_keep *keep = &session->process.shared->keep;
     const struct rules_keep *of = rule_of(session, number);
     struct trace_late_counts *counts = &session->kept.late[number];
-    if (counts->since != keep->rules[number].since) { /* it waits again: take_next() in the agent */
+    if (counts->since != keep->rules[number].since) { /* it waits again: probe_keep_take_next() */
         counts->since = keep->rules[number].since;
         counts->taken = 0;
     }
-    if (counts->taken + 1 >= of->next && !of->load)
+    if (counts->taken + 1 >= of->next && !of->load) {
         atomic_fetch_or(&keep->resting, UINT64_C(1) << number);
+        if (counts->since != keep->rules[number].since)
+            probe_keep_wake(session->process.shared, UINT64_C(1) << number);
+    }
     return counts->taken++ < of->next;
 }
 

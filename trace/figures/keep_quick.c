@@ -120,6 +120,7 @@ static struct probe_keep_quick find_quick(const struct probe_shared *shared,
             continue;
         if (range == TRACE_RANGE_SOME && !quick.word && !is_listed) {
             one.least = quick.least;
+            one.rule = (uint8_t)number;
             quick = one;
         } else if (least < quick.least) {
             quick.least = least;
@@ -128,7 +129,8 @@ static struct probe_keep_quick find_quick(const struct probe_shared *shared,
             !(mask & (mask - 1)) && is_exact(rule, range) && !(shared->keep_below >> number & 1)
                 ? units_of(noted)
                 : 0;
-        quick.rule = (uint8_t)number;
+        if (!quick.word)
+            quick.rule = (uint8_t)number;
     }
     return quick;
 }
@@ -160,7 +162,7 @@ void trace_keep_write(struct trace_session *session, uint32_t function, uint64_t
     to->shift = quick.shift;
     to->word = quick.word;
     to->rule = quick.rule;
-    atomic_store(&to->least, quick.least);
+    atomic_store(&to->least, quick.least == INT64_MIN ? probe_keep_lowest(to) : quick.least);
     atomic_thread_fence(memory_order_seq_cst);
     to->units = quick.units;
 }

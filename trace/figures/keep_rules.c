@@ -472,13 +472,8 @@ static int list_rules(struct trace_session *session, struct sprof_str *answer)
 
 static void take_next(struct trace_session *session, size_t i)
 {
-    for (size_t p = 0; p < session->trace->programs.count; p++) {
-        struct probe_keep *keep = &session->trace->programs.items[p]->process.shared->keep;
-        atomic_store(&keep->rules[i].taken, 0);
-        keep->rules[i].since = probe_ticks();
-        if (!keep->rules[i].rests_by_load)
-            atomic_fetch_and(&keep->resting, ~(UINT64_C(1) << i));
-    }
+    for (size_t p = 0; p < session->trace->programs.count; p++)
+        probe_keep_take_next(session->trace->programs.items[p]->process.shared, UINT64_C(1) << i);
 }
 
 static int take_waiting(struct trace_session *session, struct sprof_str *answer,

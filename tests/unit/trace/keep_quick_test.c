@@ -1,7 +1,7 @@
-/* One comparison without signs says of each value what a rule's test says. */
+/* One comparison without signs says of each value what a rule's test says; and which calls are long
+ * enough is written by the tracer, raised by the agent, and lowered again where rules wake. */
+#include "tests/unit/trace/made.h"
 #include "trace/figures/keep_quick.h"
-
-#include <CUnit/CUnit.h>
 
 /* The reference: as numbers. */
 static bool is_met(const struct probe_keep_test *test, int64_t value)
@@ -81,6 +81,86 @@ static void test_others(void)
         TRACE_RANGE_ALL);
 }
 
+/* == Rules that wait == */
+
+enum { FUNCTIONS = 3 };
+
+static const struct probe_backend in_memory = {.source = "in memory", .has_agent = true};
+static struct made made;
+static struct plan_function functions[FUNCTIONS];
+
+static int64_t least_of(uint32_t function)
+{
+    return atomic_load(&made.session.process.shared->keep_quick[function].least);
+}
+
+/* As the agent does when no rule is in force. */
+static void raise_least(uint32_t function)
+{
+    struct probe_keep_quick *quick = &made.session.process.shared->keep_quick[function];
+    atomic_fetch_or(&quick->lowered, 1);
+    atomic_store(&quick->least, INT64_MAX);
+}
+
+/* Rule 0 waits, rule 1 does for load, rule 2 is for calls of 5 ticks. */
+static void begin(void)
+{
+    made_begin(&made, &in_memory, FUNCTIONS);
+    for (size_t i = 0; i < FUNCTIONS; i++)
+        functions[i] = (struct plan_function){.name = "f", .start = 0x100 * (i + 1)};
+    made_file(&made, "/app/program", 0, functions, FUNCTIONS);
+    for (size_t i = 0; i < FUNCTIONS; i++)
+        made_probe(&made, (struct trace_probe){
+                              .function = &functions[i], .tier = PROBE_FULL, .is_chosen = true});
+    struct probe_shared *shared = made.session.process.shared;
+    const struct probe_keep_rule any = {.over = INT64_MIN, .self = INT64_MIN, .next = 1};
+    shared->function_count = FUNCTIONS;
+    for (size_t i = 0; i < 3; i++)
+        shared->keep.rules[i] = any;
+    shared->keep.rules[0].since = shared->keep.rules[1].since = UINT64_MAX;
+    shared->keep.rules[1].rests_by_load = 1;
+    shared->keep.rules[2].over = 5;
+    atomic_store(&shared->keep.rules[0].taken, 1);
+    atomic_store(&shared->keep.resting, 3);
+}
+
+/* No `least` that means all calls is ever written twice. */
+static void test_lowest(void)
+{
+    begin();
+    trace_keep_write(&made.session, 0, 1);
+    const int64_t first = least_of(0);
+    trace_keep_write(&made.session, 0, 1);
+    CU_ASSERT_TRUE(first > INT64_MIN && first < INT32_MIN);
+    CU_ASSERT_TRUE(least_of(0) > first && least_of(0) < INT32_MIN);
+    trace_keep_write(&made.session, 1, 4);
+    CU_ASSERT_EQUAL(least_of(1), 5);
+    trace_keep_write(&made.session, 2, 2);
+    CU_ASSERT_EQUAL(least_of(2), INT64_MAX); /* its rule rests by load */
+    made_end(&made);
+}
+
+static void test_next(void)
+{
+    struct probe_shared *shared;
+    begin();
+    shared = made.session.process.shared;
+    trace_keep_write(&made.session, 0, 1);
+    trace_keep_write(&made.session, 1, 5);
+    trace_keep_write(&made.session, 2, 4);
+    const int64_t before = least_of(0), written = least_of(1);
+    raise_least(0);
+    raise_least(2);
+    probe_keep_take_next(shared, 3);
+    CU_ASSERT_EQUAL(atomic_load(&shared->keep.resting), 2);
+    CU_ASSERT_EQUAL(atomic_load(&shared->keep.rules[0].taken), 0);
+    CU_ASSERT_TRUE(shared->keep.rules[0].since < UINT64_MAX);
+    CU_ASSERT_TRUE(least_of(0) > before && least_of(0) < INT32_MIN);
+    CU_ASSERT_EQUAL(least_of(1), written);   /* nothing had raised it */
+    CU_ASSERT_EQUAL(least_of(2), INT64_MAX); /* of another rule */
+    made_end(&made);
+}
+
 void sprof_suite_trace_keep_quick(void);
 
 void sprof_suite_trace_keep_quick(void)
@@ -89,4 +169,6 @@ void sprof_suite_trace_keep_quick(void)
     CU_add_test(suite, "bytes", test_bytes);
     CU_add_test(suite, "words", test_words);
     CU_add_test(suite, "others", test_others);
+    CU_add_test(suite, "all calls", test_lowest);
+    CU_add_test(suite, "the next call", test_next);
 }
