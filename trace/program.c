@@ -1,7 +1,7 @@
 /* Sets up one of several programs, from its agent's hello until its probes are placed. */
 #include "trace/program.h"
 #include "inject/inject.h"
-#include "trace/drill/below.h"
+#include "trace/drill/drilling.h"
 #include "trace/figures/coverage.h"
 #include "trace/figures/keep_load.h"
 #include "trace/figures/keep_requests.h"
@@ -92,6 +92,7 @@ int trace_program_end(struct trace_session *common, size_t index, enum trace_col
     struct trace_sums sums = {0};
     trace_loader_close(&program->loader);
     const int result = trace_collect_program(program, what);
+    trace_drilling_program_ends(program);
     trace_program_add_up(program, &sums);
     trace_add_ended(&common->trace->ended.calls, &sums);
     trace_count_probes(program, &common->trace->ended.probes);

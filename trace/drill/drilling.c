@@ -120,18 +120,6 @@ int trace_drilling_probes(struct trace_session *program, size_t first, struct sp
 
 /* == Windows == */
 
-/* Includes probes that were switched by hand. */
-static int list_on(struct trace_drilling *drilling, struct trace_session *program)
-{
-    program->below->on.count = 0;
-    for (size_t i = 0; i < program->probes.count; i++)
-        if (program->probes.items[i].is_chosen && program->probes.items[i].is_on &&
-            (!trace_drilling_number(drilling, program, i) ||
-             sprof_vec_push(&program->below->on, (uint32_t)i)))
-            return SPROF_ENOMEM;
-    return 0;
-}
-
 static int read_programs(struct trace_drilling *drilling)
 {
     const struct trace *trace = drilling->common->trace;
@@ -140,7 +128,7 @@ static int read_programs(struct trace_drilling *drilling)
         struct trace_session *program = trace->programs.items[i];
         const struct counters_pages pages = trace_pages(program);
         const uint32_t slabs = counters_slab_count(&pages);
-        result = list_on(drilling, program);
+        result = trace_drilling_list_on(drilling, program);
         for (uint32_t slab = 0; slab < slabs && !result; slab++)
             if (counters_slab_holder(&pages, slab))
                 result = trace_below_read(&drilling->reader, program, slab);

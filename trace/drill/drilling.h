@@ -53,6 +53,11 @@ int trace_drilling_begin_phases(struct trace_session *common, struct sprof_error
 
 /* == ended.c == */
 
+/* Notes which probes are on, with those that were switched by hand. */
+int trace_drilling_list_on(struct trace_drilling *drilling, struct trace_session *program);
+
+/* Once all calls of its threads are read. */
+void trace_drilling_program_ends(struct trace_session *program);
 void trace_drilling_thread_ends(struct trace_session *program, uint32_t slab);
 void trace_drilling_slab_empty(struct trace_session *program, uint32_t slab);
 

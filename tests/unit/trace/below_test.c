@@ -1,6 +1,6 @@
 /* New calls below roots of drill-downs, from call paths that the test writes as the agent does. */
 #include "tests/unit/trace/made.h"
-#include "trace/drill/below.h"
+#include "trace/drill/drilling.h"
 
 #include <math.h>
 
@@ -216,6 +216,35 @@ static void test_hostile(void)
     end();
 }
 
+/* A program that begins and ends within one window: no reading has listed its probes. */
+static void test_ended(void)
+{
+    struct trace_drilling *drilling = calloc(1, sizeof *drilling);
+    CU_ASSERT_PTR_NOT_NULL_FATAL(drilling);
+    begin();
+    made.session.below->on.count = 0;
+    made.trace.drilling = drilling;
+    made.session.probes.items[ROOT].is_on = made.session.probes.items[LEAF].is_on = true;
+    drilling->reader.root_count = 1;
+    struct trace_below *below = &drilling->reader.below[0];
+    below->root = number_of(ROOT);
+    set_node(1, 0, ROOT, 20, 100);
+    set_node(2, 1, LEAF, 4, 40);
+    *made_stat(&made, ROOT) = (struct probe_stat){.calls = 20, .ended = 20, .abnormal = 3};
+    trace_drilling_thread_ends(&made.session, 0);
+    CU_ASSERT_EQUAL(below->calls, 20);
+    CU_ASSERT_EQUAL(below->failed, 3);
+    CU_ASSERT_EQUAL(figures_of(below, LEAF)->calls, 4);
+    made.session.probes.items[ROOT].bad_results = 2;
+    made.session.probes.items[LEAF].bad_results = 1;
+    trace_drilling_program_ends(&made.session);
+    CU_ASSERT_EQUAL(below->failed, 5);
+    CU_ASSERT_EQUAL(figures_of(below, LEAF)->failed, 1);
+    trace_below_release(below);
+    free(drilling);
+    end();
+}
+
 /* What conditions compare: averages, the usual one of earlier windows, and those of threads. */
 static void test_calls(void)
 {
@@ -258,6 +287,7 @@ void sprof_suite_trace_below(void)
     CU_add_test(suite, "recursion", test_recursion);
     CU_add_test(suite, "two roots", test_two_roots);
     CU_add_test(suite, "the root", test_root);
+    CU_add_test(suite, "a program that has ended", test_ended);
     CU_add_test(suite, "nodes that cannot be", test_hostile);
     CU_add_test(suite, "what conditions compare", test_calls);
 }
