@@ -117,13 +117,22 @@ static void print_comment(const char *lines)
     }
 }
 
+/* A section's name is a pattern. */
+static void print_section(const char *name)
+{
+    fputs("[program ", stdout);
+    for (; *name; name++)
+        printf("%s%c", strchr("*?[\\", *name) ? "\\" : "", *name);
+    puts("]");
+}
+
 int cli_print_drill_config(const struct cli_drill *drill, const struct cli_texts *modules,
                            const char *program, const char *answer, struct sprof_error *error)
 {
     const char *slash = strrchr(program, '/');
-    printf("# Options for `sprof trace --config FILE`. Without `observe` it adds probes.\n"
-           "[program %s]\nadaptive\nobserve\n",
-           slash ? slash + 1 : program);
+    puts("# Options for `sprof trace --config FILE`. Without `observe` it adds probes.");
+    print_section(slash ? slash + 1 : program);
+    puts("adaptive\nobserve");
     print_each("root", &drill->roots);
     for (size_t i = 0; i < drill->over.list.count; i++)
         printf("over = %s\n", drill->over.list.items[i].text);

@@ -1,5 +1,6 @@
 /* sprof trace: runs a command with probes in its functions, says what came of it, and ends as the
  * command did; or puts them into a process that runs. */
+#include "base/file_id.h"
 #include "cli/commands.h"
 #include "cli/signals.h"
 #include "cli/trace_options.h"
@@ -146,18 +147,19 @@ static void find_program(const struct cli_trace_arguments *arguments,
                          const struct cli_operands *operands, char program[PATH_MAX])
 {
     const size_t pids = arguments->pids.list.count;
-    if (pids)
+    if (pids) {
         inject_program_file(*arguments->pids.list.items, program);
-    else
+        program[sprof_file_path_length(program)] = '\0';
+    } else
         snprintf(program, PATH_MAX, "%s", operands->count ? operands->items[0] : "");
 }
 
 static int read_config(struct cli_trace_arguments *arguments, const struct cli_operands *operands,
                        struct sprof_error *error)
 {
+    find_program(arguments, operands, arguments->program); /* it may be gone after the trace */
     if (!arguments->config_path)
         return 0;
-    find_program(arguments, operands, arguments->program);
     memcpy(arguments->given, operands->given, sizeof arguments->given);
     return cli_config_read(&arguments->config, arguments->config_path, arguments->program,
                            &cli_trace_command, operands->given, arguments, error);
@@ -267,16 +269,13 @@ static struct trace_options options_of(struct cli_terminal *terminal,
     };
 }
 
-static int say_drilled(struct cli_terminal *terminal, struct cli_trace_arguments *arguments,
-                       const struct cli_operands *operands, const char *answer,
-                       struct sprof_error *error)
+static int say_drilled(struct cli_terminal *terminal, const struct cli_trace_arguments *arguments,
+                       const char *answer, struct sprof_error *error)
 {
     cli_say_drilled(terminal, answer);
-    if (!arguments->drill.observe)
-        return 0;
-    find_program(arguments, operands, arguments->program);
-    return cli_print_drill_config(&arguments->drill, &arguments->modules, arguments->program,
-                                  answer, error);
+    return arguments->drill.observe ? cli_print_drill_config(&arguments->drill, &arguments->modules,
+                                                             arguments->program, answer, error)
+                                    : 0;
 }
 
 static int run(struct cli_terminal *terminal, void *all, const struct cli_operands *operands,
@@ -306,7 +305,7 @@ static int run(struct cli_terminal *terminal, void *all, const struct cli_operan
         cli_signals_end_by(trace.end_fd);
     status = trace_run(session, &result, error);
     if (!status)
-        status = say_drilled(terminal, arguments, operands, trace_drill_answer(session), error);
+        status = say_drilled(terminal, arguments, trace_drill_answer(session), error);
     trace_free(session);
     if (!status)
         cli_say_traced(terminal, &trace, &result);

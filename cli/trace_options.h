@@ -39,7 +39,7 @@ struct cli_trace_arguments {
     struct cli_recorded_choice chosen;
     const char *config_path;
     struct cli_config config;
-    char program[PATH_MAX];               /* for which a section of it is */
+    char program[PATH_MAX];               /* for which a section of a file of options is */
     uint64_t given[2];                    /* as in struct cli_operands */
     struct cli_trace_arguments *reloaded; /* what was read later; the last one first */
     double stack_check;                   /* percent; 0: none */

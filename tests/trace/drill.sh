@@ -168,6 +168,20 @@ conditions)
     grep -v '^observe' out >observed.ini
     expect 0 timeout 200 "$SPROF" trace -o t.db --overwrite -p "$server" --config observed.ini
     said '^sprof: culprit: culprit'
+    # The file names the program also where its file and its process are gone.
+    cp server 'ser[v]er*' || fail "no program"
+    './ser[v]er*' &
+    other=$!
+    children+=("$other")
+    wait_until 60 eval '[ "$(readlink /proc/$other/exe)" = "$PWD/ser[v]er*" ]'
+    rm 'ser[v]er*'
+    "$SPROF" trace -o o.db -p "$other" --adaptive --root '^handle$' --over 10s --observe --duration 60 >gone.ini 2>trace.err &
+    tracer=$!
+    children+=("$tracer")
+    wait_for_trace trace.err -i o.db
+    kill "$other"
+    wait "$tracer"
+    grep -qxF '[program ser\[v]er\*]' gone.ini || fail "not the program: $(cat gone.ini trace.err)"
     # Without --adaptive: the root and what it calls.
     expect 0 "$SPROF" trace -o r.db --overwrite -p "$server" --root '^handle$' --duration 1
     "$SPROF" sql r.db --format csv "SELECT function FROM v_call_stats ORDER BY 1" | tail -n +2 | tr -d '\r' | cut -d'(' -f1 | paste -sd ' ' >found
