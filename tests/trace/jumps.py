@@ -258,8 +258,10 @@ class Call:
     def __init__(self, function, below):
         self.function, self.below = function, below
         self.above = below  # as below, until its coroutine leaves the chain
-        self.caller = None  # at the moment when it was found to be a caller of a kept call
-        self.is_caller, self.number = False, 0
+        self.caller = None  # at the moment when it was noted as a caller of a call that may be kept
+        self.is_noted = self.is_caller = False
+        self.has_row = None  # as long as it is open
+        self.number = 0
         self.depth = below.depth + 1 if below else 1
         self.path = below.path + (function,) if below else (function,)
 
@@ -284,16 +286,25 @@ class Thread:
         """The numbers of the rules that a call meets."""
         return [number for number, rule in enumerate(self.rules) if rule(call.function, how)]
 
+    def may_meet(self, call, how, met):
+        """Whether the program alone cannot exclude that a call meets a rule."""
+        return bool(met)
+
     def keep(self, call, how):
-        """The pruned tree: what meets a rule, and all that has called it."""
+        """The pruned tree: what meets a rule, and all that has called it. A coroutine may leave the chain between a call that may
+        be kept and one that is; then callers are those that were noted."""
         met = self.meets(call, how)
-        if not met and not call.is_caller:
-            return
-        at = call.above
-        while at and not at.is_caller:
-            at.is_caller, at.caller = True, at.above
+        at = call.above if self.may_meet(call, how, met) or call.is_noted else None
+        while at and not at.is_noted:
+            at.is_noted, at.caller = True, at.above
             at = at.above
-        self.kept.append((call, how, met, call.above or call.caller))
+        call.has_row = bool(met) or call.is_caller
+        if not call.has_row:
+            return
+        at = caller = call.above or (call.caller if call.caller and call.caller.has_row is not False else None)
+        while at and at.has_row is None and not at.is_caller:
+            at.is_caller, at = True, at.caller
+        self.kept.append((call, how, met, caller))
 
     def end(self, call, how):
         self.ended.append((call.function, call.depth, how))
@@ -482,12 +493,23 @@ def kept_rows(sprof, name):
     return list(found.values())
 
 
-def compare_kept(sprof, what, name, threads, compared=~0):
-    """Compares rows with what was to be kept, and these rules that they met. Returns for each thread pairs of a call and its row;
-    None where some found no room."""
+def compare_kept(sprof, what, name, models, compared=~0):
+    """Compares rows with what was to be kept by one of some models, and these rules that they met. Returns for each thread pairs of
+    a call and its row; None where some found no room."""
     dropped = rows(sprof, name, "SELECT sum(dropped) AS n FROM keep_rule")[0]["n"]
     if dropped != "0":
         return None
+    kept, problem = kept_rows(sprof, name), ""
+    for threads in models:
+        pairs, other = pair_kept(kept, threads, compared)
+        if not other:
+            return pairs
+        problem = problem or other
+    fail(f"{what}: {name}: {problem}")
+
+
+def pair_kept(by_thread, threads, compared):
+    """Returns pairs of a call and its row, and what differs."""
     def order(threads):
         return sorted(threads, key=lambda thread: [(*call[:3], -1 if call[3] is None else call[3]) for call in thread[0]])
     wanted, found = [], []
@@ -496,17 +518,17 @@ def compare_kept(sprof, what, name, threads, compared=~0):
         places = {id(kept[0]): place for place, kept in enumerate(calls)}
         wanted.append(([(call.function, how, sum(1 << number for number in met) & compared, places[id(caller)] if caller else None)
                         for call, how, met, caller in calls], [kept[0] for kept in calls]))
-    for kept in kept_rows(sprof, name):
+    for kept in by_thread:
         places = {row["call_id"]: place for place, row in enumerate(kept)}
         found.append(([(number(row["function"]), row["exit"], int(row["rules"]) & compared, places.get(row["caller_id"])) for row in kept], kept))
     wanted, found = order(thread for thread in wanted if thread[0]), order(found)
     for (one, _), (other, _) in zip(wanted, found):
         for i, (call, seen) in enumerate(zip(one, other)):
             if call != seen:
-                fail(f"{what}: {name}: call {i} of {len(one)} is {seen}, not {call}; before it {one[max(0, i - 5):i]}")
+                return [], f"call {i} of {len(one)} is {seen}, not {call}; before it {one[max(0, i - 5):i]}"
     if [len(thread[0]) for thread in wanted] != [len(thread[0]) for thread in found]:
-        fail(f"{what}: {name}: {[len(thread[0]) for thread in found]} calls, not {[len(thread[0]) for thread in wanted]}")
-    return [list(zip(one[1], other[1])) for one, other in zip(wanted, found)]
+        return [], f"{[len(thread[0]) for thread in found]} calls, not {[len(thread[0]) for thread in wanted]}"
+    return [list(zip(one[1], other[1])) for one, other in zip(wanted, found)], ""
 
 
 def check_kept(sprof, what, rng, count):
@@ -518,7 +540,7 @@ def check_kept(sprof, what, rng, count):
     options = ["--keep", f"over 0ns : {names[0]}", "--keep", for_all, "--keep", f"throws : {names[1]}"]
     rules = [lambda function, how: function in some, lambda function, how: False,
              lambda function, how: function in others and how == "exception"]
-    if compare_kept(sprof, what, "kept", trace(sprof, "kept", *options, rules=rules)) is None:
+    if compare_kept(sprof, what, "kept", [trace(sprof, "kept", *options, rules=rules)]) is None:
         fail(f"{what}: kept calls found no room")
 
 

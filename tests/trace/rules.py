@@ -217,11 +217,15 @@ class Rule:
     def is_open(self, program):
         return self.takes_time or (self.counts and program.threads > 1)
 
-    def holds(self, call, how, leaving, has_words):
-        """Whether a call meets what depends on it alone."""
+    def is_late(self):
+        """Whether the recorder decides it: the program sends it each call that may meet it."""
+        return bool(self.thrown) or any(what.startswith("exit.") for what, _ in self.tests)
+
+    def holds(self, call, how, leaving, has_words, in_program=False):
+        """Whether a call meets what depends on it alone, or as much of it as the program decides."""
         if self.functions is not None and call.function not in self.functions:
             return False
-        if self.throws and (how != "exception" or (self.thrown and not re.search(self.thrown, THROWN[leaving["thrown"]]))):
+        if self.throws and (how != "exception" or (self.thrown and not in_program and not re.search(self.thrown, THROWN[leaving["thrown"]]))):
             return False
         if self.called is not None and call.function not in self.called:
             return False
@@ -229,6 +233,8 @@ class Rule:
             return False
         has_result = how in ("return", "tail")
         for what, test in self.tests:
+            if in_program and what.startswith("exit."):
+                continue
             known = has_result if what in ("returns", "errno") else has_words
             if not known or not test({"returns": leaving.get("result"), "errno": leaving.get("errno")}.get(what) if what in ("returns", "errno")
                                      else call.values["a" if what == "arg2" else what.removeprefix("exit.")]):
@@ -239,11 +245,12 @@ class Rule:
 # == What a program has noted ==
 
 class Thread(jumps.Thread):
-    """`decide` says of a call and its number of rule whether it meets one that holds. Ends are in `all`, as they came."""
+    """`decide` says of a call and its number of rule whether it meets one that holds; `sends`, whether the program sends one of which
+    the recorder decides that. Ends are in `all`, as they came."""
 
-    def __init__(self, rules, decide):
+    def __init__(self, rules, decide, sends):
         super().__init__(rules)
-        self.decide, self.entering, self.leaving, self.all = decide, None, {}, []
+        self.decide, self.sends, self.entering, self.leaving, self.all = decide, sends, None, {}, []
 
     def enter(self, function):
         call = super().enter(function)
@@ -255,14 +262,18 @@ class Thread(jumps.Thread):
         self.all.append((call, set(held)))
         return [number for number in range(len(self.rules)) if self.decide(call, number, number in held)]
 
+    def may_meet(self, call, how, met):
+        return any([bool(met)] + [self.sends(number) for number, rule in enumerate(self.rules)
+                                  if rule.is_late() and rule.holds(call, how, self.leaving, self.has_words, True)])
 
-def follow(path, program, rules, decide):
+
+def follow(path, program, rules, decide, sends=lambda number: True):
     data = memoryview(open(path, "rb").read()).cast("I")
     threads, at = [], 0
     def long_at(place):
         return data[place] | data[place + 1] << 32
     while at < len(data):
-        end, thread = at + 1 + data[at], Thread(rules, decide)
+        end, thread = at + 1 + data[at], Thread(rules, decide, sends)
         at += 1
         while at < end:
             event, at = data[at], at + 1
@@ -305,17 +316,29 @@ def check_pruned(sprof, what, program, rules, options):
     known = {int(row["tag"]): int(row["rules"]) for row in
              jumps.rows(sprof, "kept", "SELECT v.value AS tag, c.rules FROM call_value v JOIN kept_call c ON c.number = v.call_number WHERE v.name = 'tag' "
                         "AND v.value GLOB '[0-9]*'")}
-    counter = Counter(rules)
-    def decide(call, number, holds):
-        rule = rules[number]
-        if not rule.is_open(program):
-            return holds and (not rule.counts or counter.takes(number))
-        is_met = known.get(call.values["tag"], 0) >> number & 1
-        if is_met and not holds:
-            jumps.fail(f"{what}: a call of f{call.function} has met '{rule.rule}'")
-        return is_met
-    threads = follow("kept", program, rules, decide)
-    pairs = jumps.compare_kept(sprof, what, "kept", threads)
+    def model(rests_after):
+        """`rests_after`: how many calls were sent for rules with `next` when these had taken all, until the recorder let them rest."""
+        counter, sent = Counter(rules), [0]
+        def decide(call, number, holds):
+            rule = rules[number]
+            if not rule.is_open(program):
+                return holds and (not rule.counts or counter.takes(number))
+            is_met = known.get(call.values["tag"], 0) >> number & 1
+            if is_met and not holds:
+                jumps.fail(f"{what}: a call of f{call.function} has met '{rule.rule}'")
+            return is_met
+        def sends(number):
+            if not 0 < rules[number].next <= counter.seen[number]:
+                return True
+            sent[0] += 1
+            return sent[0] <= rests_after
+        return follow("kept", program, rules, decide, sends), sent[0]
+    def models():
+        threads, sent = model(1 << 30)
+        yield threads
+        for rests_after in range(sent):
+            yield model(rests_after)[0]
+    pairs = jumps.compare_kept(sprof, what, "kept", models())
     if pairs is None:
         return 0
     check_values(sprof, what, program, pairs)
@@ -340,7 +363,7 @@ def check_whole(sprof, what, program, rules, options):
     """With a row for each call, all rules are replayed."""
     jumps.run_traced(sprof, "whole", *options, "--keep", "every 1")
     threads = follow("whole", program, rules, lambda call, number, holds: True)
-    pairs = jumps.compare_kept(sprof, what, "whole", threads, 0)
+    pairs = jumps.compare_kept(sprof, what, "whole", [threads], 0)
     if pairs is None:
         return 0
     rows = {id(call): row for thread in pairs for call, row in thread}
