@@ -394,12 +394,15 @@ static int nothing_embedded(struct maker *maker)
 {
     const struct embed_request *embedding = maker->embedding;
     const char *first = embedding->function_count ? *embedding->functions : "";
+    char chosen[64] = "the chosen function";
+    if (maker->found > 1)
+        snprintf(chosen, sizeof chosen, "none of the %zu chosen functions", maker->found);
     if (maker->found)
         return sprof_error_set(maker->error, SPROF_ENOTFOUND, 0,
-                               "none of %zu chosen functions of %s can have a probe: %s: %s; see "
-                               "`sprof probes --refused %s`",
-                               maker->found, embedding->path, maker->result->refused_name,
-                               maker->result->refused_why, embedding->path);
+                               "%s of %s can have %s: %s: %s; see `sprof probes --refused %s`",
+                               chosen, embedding->path, maker->found == 1 ? "no probe" : "a probe",
+                               maker->result->refused_name, maker->result->refused_why,
+                               embedding->path);
     struct sprof_str near = {0};
     sprof_suggest_append(&near, &maker->near);
     const int code = sprof_error_set(maker->error, SPROF_ENOTFOUND, 0,

@@ -343,7 +343,11 @@ static int nothing_chosen(const struct chooser *chooser, struct sprof_error *err
 {
     const struct trace_options *options = &chooser->session->options;
     struct sprof_str near = {0}, near_modules = {0};
+    const char *probe = chooser->found == 1 ? "no probe" : "a probe";
+    char chosen[64] = "the chosen function";
     int code;
+    if (chooser->found != 1)
+        snprintf(chosen, sizeof chosen, "none of the %zu chosen functions", chooser->found);
     sprof_suggest_append(&near, &chooser->near);
     sprof_suggest_append(&near_modules, &chooser->near_modules);
     plan_append_nameless(&near, chooser->nameless, chooser->seen);
@@ -377,16 +381,13 @@ static int nothing_chosen(const struct chooser *chooser, struct sprof_error *err
             options->module_count ? "" : "; those of libraries are looked at with --module");
     else if (chooser->session->backend->only_embedded)
         code = sprof_error_set(error, SPROF_EUNSUPPORTED, 0,
-                               "process %d listens, and none of the %zu chosen function%s has a "
-                               "probe in its file: `sprof probes FILE --embed -o COPY` puts them "
-                               "there",
-                               (int)chooser->session->process.pid, chooser->found,
-                               sprof_plural(chooser->found));
+                               "process %d listens, and %s has %s in its file: `sprof probes FILE "
+                               "--embed -o COPY` embeds probes",
+                               (int)chooser->session->process.pid, chosen, probe);
     else
         code = sprof_error_set(error, SPROF_EUNSUPPORTED, 0,
-                               "none of the %zu chosen function%s can have a probe: `sprof probes "
-                               "--refused FILE` says why",
-                               chooser->found, sprof_plural(chooser->found));
+                               "%s can have %s: `sprof probes --refused FILE` says why", chosen,
+                               probe);
     sprof_str_release(&near);
     sprof_str_release(&near_modules);
     return code;
