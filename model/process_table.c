@@ -152,15 +152,25 @@ static bool only_mentioned(const struct model_process *process)
            !process->space.history.count;
 }
 
-/* The process that a FORK announces. */
-static struct model_process *forked_process(struct model_process_table *table, int pid,
+static bool descends_from(const struct model_process_table *table,
+                          const struct model_process *process, const struct model_process *ancestor)
+{
+    while (process != ancestor && process->parent)
+        process = process_by_id(table, process->parent);
+    return process == ancestor;
+}
+
+/* The process that a FORK announces. An agent's word can name a descendant as the parent: the child
+ * is a row of its own then, as parents must have an end. */
+static struct model_process *forked_process(struct model_process_table *table,
+                                            const struct model_process *parent, int pid,
                                             uint64_t time_ns)
 {
     uint64_t *id = newest(&table->live_processes, pid);
     if (!id)
         return NULL;
     struct model_process *process = *id ? process_by_id(table, (uint32_t)*id) : NULL;
-    if (only_mentioned(process)) {
+    if (only_mentioned(process) && !descends_from(table, parent, process)) {
         process->start_ns = time_ns < process->start_ns ? time_ns : process->start_ns;
         return process;
     }
@@ -208,7 +218,7 @@ int model_process_table_fork(struct model_process_table *table, int parent_pid, 
     const char *name = forker && forker->process == parent->id ? forker->name : parent->name;
     struct model_process *process = parent;
     if (pid != parent_pid) {
-        process = forked_process(table, pid, time_ns);
+        process = forked_process(table, parent, pid, time_ns);
         if (!process || fork_process(table, parent, process, time_ns))
             return SPROF_ENOMEM;
         process->name = name;

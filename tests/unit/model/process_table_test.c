@@ -46,6 +46,21 @@ static void test_a_mention_before_the_fork_is_the_same_one(void)
     model_process_table_release(&table);
 }
 
+static void test_parents_make_no_circle(void)
+{
+    struct model_process_table table = {0};
+    CU_ASSERT_EQUAL(model_process_table_fork(&table, 10, 10, 11, 11, 1), 0);
+    CU_ASSERT_EQUAL(model_process_table_fork(&table, 11, 11, 12, 12, 2), 0);
+    const struct model_process *mentioned = model_process_table_process(&table, 10, 2);
+    CU_ASSERT_EQUAL(model_process_table_fork(&table, 12, 12, 10, 10, 3), 0);
+    const struct model_process *child = model_process_table_process(&table, 10, 4);
+    CU_ASSERT_PTR_NOT_EQUAL(child, mentioned);
+    CU_ASSERT_EQUAL(child->parent, model_process_table_process(&table, 12, 4)->id);
+    CU_ASSERT_EQUAL(mentioned->parent, 0);
+    CU_ASSERT_EQUAL(mentioned->end_ns, 3);
+    model_process_table_release(&table);
+}
+
 static void test_a_process_goes_on_as_another_one(void)
 {
     struct model_process_table table = {0};
@@ -220,6 +235,7 @@ void sprof_suite_model_process_table(void)
                 test_only_the_main_thread_names_the_process);
     CU_add_test(suite, "a mention before the fork is the same one",
                 test_a_mention_before_the_fork_is_the_same_one);
+    CU_add_test(suite, "parents make no circle", test_parents_make_no_circle);
     CU_add_test(suite, "a process goes on as another one", test_a_process_goes_on_as_another_one);
     CU_add_test(suite, "an exec of a sampled process is another row",
                 test_an_exec_of_a_sampled_process_is_another_row);
