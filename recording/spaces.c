@@ -18,16 +18,19 @@ static bool has_file(const struct model_module *module)
     return module->kind != MODEL_KIND_JIT || strncmp(module->identity.path, "/memfd:", 7) == 0;
 }
 
-/* The nearest that lives of those that started a process; 0: none does. */
+/* The nearest that lives of those that started a process; 0: none of the nearest does. A program
+ * that forks and ends again and again has a chain as long as it likes, and frames of the past walk
+ * it. */
 static int ancestor_of(const struct recording_spaces *spaces, const struct model_process *process)
 {
+    enum { NEAREST = 32 };
     const struct model_process_table *table = spaces->process_table;
-    do {
-        if (process->parent <= table->first_process)
-            return 0;
+    for (int hops = 0; hops < NEAREST && process->parent > table->first_process; hops++) {
         process = table->processes.items[process->parent - 1 - table->first_process];
-    } while (process->end_ns);
-    return process->pid;
+        if (!process->end_ns)
+            return process->pid;
+    }
+    return 0;
 }
 
 static struct recording_region make_region(struct recording_spaces *spaces,
