@@ -298,13 +298,11 @@ static void promote(struct loop *loop)
 static struct record_written written_of(const struct loop *loop)
 {
     struct record_written written = {0};
-    for (const struct segment *segment = loop->all; segment; segment = segment->next) {
-        const uint64_t start_ns = segment->start_ns - segment->start_ns % NS_PER_MS;
-        if (!written.from_ns || start_ns < written.from_ns)
-            written.from_ns = start_ns;
-        if (start_ns > written.until_ns)
-            written.until_ns = start_ns;
-    }
+    _Static_assert(sizeof written.start_ns / sizeof *written.start_ns >= CLOSING_AT_MOST + 2,
+                   "those that close, the one at hand and the one that opens have room");
+    for (const struct segment *segment = loop->all; segment; segment = segment->next)
+        if (written.count < sizeof written.start_ns / sizeof *written.start_ns)
+            written.start_ns[written.count++] = segment->start_ns - segment->start_ns % NS_PER_MS;
     return written;
 }
 

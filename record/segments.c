@@ -167,7 +167,10 @@ static int list_by_age(struct record_segments *segments, int fd, const char *dir
 
 static bool is_written(const struct record_segment *segment, const struct record_written *written)
 {
-    return segment->start_ns >= written->from_ns && segment->start_ns <= written->until_ns;
+    for (size_t i = 0; i < written->count; i++)
+        if (segment->start_ns == written->start_ns[i])
+            return true;
+    return false;
 }
 
 int record_segments_trim(const char *directory, const struct record_keep *keep,
@@ -191,7 +194,7 @@ int record_segments_trim(const char *directory, const struct record_keep *keep,
             continue;
         result = drop(fd, segment, error);
         bytes -= segment->bytes;
-        ++*removed;
+        *removed += !result;
     }
     record_segments_release(&segments);
     close(fd);

@@ -41,10 +41,11 @@ struct record_keep {
     uint64_t ns, bytes;
 };
 
-/* When the first and the last of the segments begin that are being written; zero: there are none.
- */
+/* When the segments begin that are being written, as their names say. They need not be those of
+ * one range: the clock may have been set back between two of them. */
 struct record_written {
-    uint64_t from_ns, until_ns; /* since 1970 */
+    uint64_t start_ns[8]; /* since 1970 */
+    size_t count;
 };
 
 /* Removes the oldest segments of what is more than that. Those that are being written count, and

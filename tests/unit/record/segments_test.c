@@ -80,15 +80,17 @@ static void test_the_list_is_in_order_of_time(void)
     remove_directory();
 }
 
-static size_t left_after_trim(struct record_keep keep, struct record_written written)
+/* Of four segments, the newest of which began at `newest_ns`, and each other a minute earlier. */
+static size_t left_after_trim(uint64_t newest_ns, struct record_keep keep,
+                              struct record_written written)
 {
     struct record_segments segments;
     struct sprof_error error;
     size_t removed = 0, left;
     CU_ASSERT_EQUAL_FATAL(make_directory(), 0);
-    for (uint64_t minutes = 1; minutes <= 4; minutes++) {
+    for (uint64_t minutes = 0; minutes < 4; minutes++) {
         char name[32];
-        record_segment_name(sprof_clock_realtime_ns() - minutes * 60000000000, name);
+        record_segment_name(newest_ns - minutes * 60000000000, name);
         write_file(name, 1000);
     }
     CU_ASSERT_EQUAL(record_segments_trim(directory, &keep, &written, &removed, &error), 0);
@@ -103,15 +105,18 @@ static size_t left_after_trim(struct record_keep keep, struct record_written wri
 static void test_what_is_old_or_too_much_goes(void)
 {
     const struct record_written none = {0};
-    const uint64_t now_ns = sprof_clock_realtime_ns(), minute_ns = 60000000000;
-    CU_ASSERT_EQUAL(left_after_trim((struct record_keep){0}, none), 4);
-    CU_ASSERT_EQUAL(left_after_trim((struct record_keep){.ns = minute_ns * 5 / 2}, none), 2);
-    CU_ASSERT_EQUAL(left_after_trim((struct record_keep){.bytes = 3000}, none), 3);
-    CU_ASSERT_EQUAL(left_after_trim((struct record_keep){.bytes = 2999}, none), 2);
-    CU_ASSERT_EQUAL(left_after_trim((struct record_keep){.ns = 1, .bytes = 1}, none), 0);
-    /* What is being written stays. */
-    const struct record_written written = {now_ns - minute_ns * 5 / 2, now_ns};
-    CU_ASSERT_EQUAL(left_after_trim((struct record_keep){.bytes = 1}, written), 2);
+    const uint64_t minute_ns = 60000000000, ms_ns = 1000000;
+    const uint64_t newest_ns = sprof_clock_realtime_ns() / ms_ns * ms_ns - minute_ns;
+    const struct record_keep all = {0}, few = {.ns = 1, .bytes = 1};
+    CU_ASSERT_EQUAL(left_after_trim(newest_ns, all, none), 4);
+    CU_ASSERT_EQUAL(left_after_trim(newest_ns, (struct record_keep){.ns = minute_ns * 5 / 2}, none),
+                    2);
+    CU_ASSERT_EQUAL(left_after_trim(newest_ns, (struct record_keep){.bytes = 3000}, none), 3);
+    CU_ASSERT_EQUAL(left_after_trim(newest_ns, (struct record_keep){.bytes = 2999}, none), 2);
+    CU_ASSERT_EQUAL(left_after_trim(newest_ns, few, none), 0);
+    /* What is being written stays, and nothing between. */
+    const struct record_written written = {{newest_ns - 3 * minute_ns, newest_ns}, 2};
+    CU_ASSERT_EQUAL(left_after_trim(newest_ns, few, written), 2);
 }
 
 /* The clock was set back: segments of before lie ahead, and go before those of now. */
@@ -122,8 +127,7 @@ static void test_segments_ahead_of_the_clock_are_the_oldest(void)
     const uint64_t now_ns = sprof_clock_realtime_ns() / 1000000 * 1000000; /* as names are */
     const uint64_t starts_ns[] = {now_ns - 2 * minute_ns, now_ns - minute_ns,
                                   now_ns + 60 * minute_ns, now_ns + 61 * minute_ns};
-    const struct record_written written = {now_ns + 60 * minute_ns, now_ns + 60 * minute_ns},
-                                none = {0};
+    const struct record_written written = {{now_ns + 60 * minute_ns}, 1}, none = {0};
     struct record_segments segments;
     struct sprof_error error;
     size_t removed = 0;
