@@ -59,15 +59,17 @@ int report_function_bare_name(struct sprof_str *out, const char *name)
     const size_t start = out->length;
     int result = sprof_str_append(out, "");
     while (*name && !result) {
-        const size_t fixed = *name == '{' ? enclosed_length(name, '{', '}')
-                                          : operator_length(name) + anonymous_length(name);
-        const char *inside = *name == '(' && !angles && !fixed ? inside_function(name) : NULL;
-        if (inside && out->length > start) {
+        const size_t fixed = angles         ? 0
+                             : *name == '{' ? enclosed_length(name, '{', '}')
+                                            : operator_length(name) + anonymous_length(name);
+        const bool ends = *name == '(' && !angles && !fixed && out->length > start;
+        const char *inside = ends ? inside_function(name) : NULL;
+        if (inside) {
             result = sprof_str_append(out, "()");
             name = inside;
             continue;
         }
-        if (fixed && !angles) {
+        if (fixed) {
             result = sprof_str_append_bytes(out, name, fixed);
             name += fixed;
             continue;
@@ -77,7 +79,7 @@ int report_function_bare_name(struct sprof_str *out, const char *name)
             angles++;
         } else if (*name == '>' && angles) {
             angles--;
-        } else if (!angles && *name == '(' && out->length > start) {
+        } else if (ends) {
             break;
         } else if (!angles && *name == ' ' && out->text[start] != '<' && name[1] != '(') {
             out->length = start; /* that was a return type */

@@ -35,6 +35,23 @@ static void test_bare_names(void)
     }
 }
 
+/* Each bracket is read once: of a name as long as a file allows this must end soon. */
+static void test_a_name_of_open_brackets(void)
+{
+    enum { BYTES = 1 << 20 };
+    static const char *const starts[][2] = {{"a<", "a"}, {"a<(", "a"}, {"(", "("}};
+    for (size_t i = 0; i < sizeof starts / sizeof *starts; i++) {
+        struct sprof_str name = {0}, out = {0};
+        sprof_str_append(&name, starts[i][0]);
+        while (name.length < BYTES)
+            sprof_str_append_bytes(&name, i == 2 ? "((((((((" : "{{{{{{{{", 8);
+        CU_ASSERT_EQUAL(report_function_bare_name(&out, name.text), 0);
+        same_text(out.text, starts[i][1]);
+        sprof_str_release(&name);
+        sprof_str_release(&out);
+    }
+}
+
 enum { PUSH_INT = 1, PUSH_CHAR, MAIN, HELPER, HELPER_TWIN, OTHER_MAIN };
 
 static struct report_dataset example(void)
@@ -233,6 +250,7 @@ void sprof_suite_report_function_search(void)
 {
     CU_pSuite suite = CU_add_suite("report/function_search", NULL, NULL);
     CU_add_test(suite, "bare names", test_bare_names);
+    CU_add_test(suite, "a name of open brackets", test_a_name_of_open_brackets);
     CU_add_test(suite, "ways to name a function", test_ways_to_name_a_function);
     CU_add_test(suite, "lambdas", test_lambdas);
     CU_add_test(suite, "copies and parts", test_copies_and_parts);
