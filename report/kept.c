@@ -56,22 +56,28 @@ static bool is_called(const struct report_kept_request *request, const char *lab
     return request->label && !strcmp(request->label, label);
 }
 
-/* The request that is asked for by its number or label, the newest run's of several, or the one
- * that took longest. */
+/* A request's number; 0: the text is none. */
+static uint64_t number_of(const char *text)
+{
+    const bool is_hexadecimal = text[0] == '0' && (text[1] == 'x' || text[1] == 'X');
+    char *end = NULL;
+    const uint64_t number = strtoull(text, &end, is_hexadecimal ? 16 : 10);
+    return *end ? 0 : number;
+}
+
+/* The request that is asked for by its label or number, the newest run's of several, or the one
+ * that took longest. A label can be a number, too. */
 static int choose_request(struct layout *layout, const char *text, struct sprof_error *error)
 {
     const struct report_dataset *dataset = layout->dataset;
     const bool is_slowest = text && !strcmp(text, "slowest");
-    char *end = NULL;
     uint64_t longest_ns = 0;
-    uint64_t number = text && !is_slowest ? strtoull(text, &end, 0) : 0;
     bool is_label = false;
     if (!text)
         return 0;
-    if (end && *end)
-        number = 0;
-    for (size_t i = 0; i < dataset->kept_requests.count && !is_slowest && !number; i++)
-        is_label |= is_called(&dataset->kept_requests.items[i], text);
+    for (size_t i = 0; i < dataset->kept_requests.count && !is_slowest && !is_label; i++)
+        is_label = is_called(&dataset->kept_requests.items[i], text);
+    const uint64_t number = is_slowest || is_label ? 0 : number_of(text);
     if (!is_slowest && !number && !is_label)
         return sprof_error_set(error, SPROF_EUSAGE, 0,
                                "`%s` is no request: give its number or label, or slowest", text);

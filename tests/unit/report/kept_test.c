@@ -101,6 +101,25 @@ static void test_request_of_run(void)
     finish(store, &place);
 }
 
+/* A text that is a number is chosen as it was written, not by the number it may be read as. */
+static void test_labels_that_are_numbers(void)
+{
+    static const char *const labels[] = {"4711", "0755", "0x1F"};
+    for (size_t i = 0; i < sizeof labels / sizeof *labels; i++) {
+        const struct place place = place_make();
+        char *sql = sqlite3_mprintf("UPDATE request_part SET label = %Q", labels[i]);
+        struct store *store = changed(&place, sql);
+        struct captured *captured = kept(store, "csv", labels[i]);
+        assert_text(captured->text, "request\r\n\r\n7\r\n");
+        capture_free(captured);
+        captured = kept(store, "csv", "0x7");
+        assert_text(captured->text, "request\r\n\r\n7\r\n");
+        capture_free(captured);
+        sqlite3_free(sql);
+        finish(store, &place);
+    }
+}
+
 /* Of which runs it is not known how long calls waited, whichever is the newest. */
 static void test_runs_without_states(void)
 {
@@ -134,5 +153,6 @@ void sprof_suite_report_kept(void)
     CU_pSuite suite = CU_add_suite("report/kept", NULL, NULL);
     CU_add_test(suite, "conditions", test_conditions);
     CU_add_test(suite, "request of a run", test_request_of_run);
+    CU_add_test(suite, "labels that are numbers", test_labels_that_are_numbers);
     CU_add_test(suite, "runs without states", test_runs_without_states);
 }
