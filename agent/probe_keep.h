@@ -163,9 +163,12 @@ struct probe_kept_values {
     uint16_t has_words; /* of arguments … */
     uint16_t has_result;
     uint16_t type_bytes, text_bytes; /* behind the pieces: of an exception that left the call */
-    uint16_t has_text;
-    uint16_t error; /* errno when it returned; PROBE_NO_ERROR: not known */
+    uint8_t has_text;
+    uint8_t language; /* enum probe_language: of the exception */
+    uint16_t error;   /* errno when it returned; PROBE_NO_ERROR: not known */
 };
+/* How names of exceptions are written. */
+enum probe_language { PROBE_CXX, PROBE_RUST, PROBE_ADA };
 enum {
     PROBE_VALUES_UNITS = 3,
     PROBE_EARLY_BYTES = 1000,  /* of a call, at most: pieces that are copied when it begins */

@@ -3,31 +3,55 @@
 
 enum { FIRST_BLOCK_MAX = 64 }; /* instructions */
 
-/* Functions that end the frames of others. A probe there closes them; it sees no exit. */
-static const char *const leaving[] = {
-    "longjmp",
-    "_longjmp",
-    "siglongjmp",
-    "__longjmp_chk",
-    "__libc_longjmp",
-    "__libc_siglongjmp",
-    "____longjmp_chk",
-    "__cxa_begin_catch",
-    "__cxa_throw",
-    "__cxa_rethrow",
-    "_Unwind_Resume",
-    "_Unwind_Resume_or_Rethrow",
-    "__gnat_begin_handler_v1",
-    "rust_begin_unwind",
-    NULL,
+/* Functions that end the frames of others. A probe there closes them; it sees no exit. Rust's
+ * names hold hashes: they begin and end so. */
+static const struct {
+    const char *begins, *ends; /* NULL: that is all of it */
+    bool throws;
+} leaving[] = {
+    {"longjmp", NULL, false},
+    {"_longjmp", NULL, false},
+    {"siglongjmp", NULL, false},
+    {"__longjmp_chk", NULL, false},
+    {"__libc_longjmp", NULL, false},
+    {"__libc_siglongjmp", NULL, false},
+    {"____longjmp_chk", NULL, false},
+    {"__cxa_begin_catch", NULL, false},
+    {"__cxa_throw", NULL, true},
+    {"__cxa_rethrow", NULL, true},
+    {"_Unwind_Resume", NULL, false},
+    {"_Unwind_Resume_or_Rethrow", NULL, false},
+    {"__gnat_begin_handler_v1", NULL, false},
+    {"rust_begin_unwind", NULL, true},
+    {"_RNvCs", "_7___rustc17rust_begin_unwind", true},
+    {"_ZN3std9panicking3try7cleanup17h", "E", false},
+    {"_ZN3std9panicking12catch_unwind7cleanup17h", "E", false},
+    {"_RNvNvNtCs", "_3std9panicking3try7cleanup", false},
+    {"_RNvNvNtCs", "_3std9panicking12catch_unwind7cleanup", false},
 };
+
+static bool is_leaving(const char *name, bool is_any)
+{
+    for (size_t i = 0; name && i < sizeof leaving / sizeof *leaving; i++) {
+        const size_t begin = strlen(leaving[i].begins);
+        if ((!is_any && !leaving[i].throws) || strncmp(name, leaving[i].begins, begin) != 0)
+            continue;
+        const char *rest = name + begin;
+        const size_t end = leaving[i].ends ? strlen(leaving[i].ends) : 0, length = strlen(rest);
+        if (end ? length >= end && !strcmp(rest + length - end, leaving[i].ends) : !length)
+            return true;
+    }
+    return false;
+}
 
 bool plan_leaves_frames(const char *name)
 {
-    for (const char *const *known = leaving; name && *known; known++)
-        if (!strcmp(name, *known))
-            return true;
-    return false;
+    return is_leaving(name, true);
+}
+
+bool plan_throws(const char *name)
+{
+    return is_leaving(name, false);
 }
 
 /* … and where nongnu libunwind begins to do so, which does not come through thunks. libgcc's does.

@@ -14,7 +14,7 @@
 #include <stdbool.h>
 
 /* What a stored plan is made by; a file of another version is not read. */
-enum { PLAN_VERSION = 13 };
+enum { PLAN_VERSION = 14 };
 
 /* A jump to a probe, and the room that it takes at a function's entry. */
 enum { PLAN_JUMP_BYTES = 5, PLAN_DISPLACED_MAX = 4 + 15 };
@@ -183,5 +183,8 @@ bool plan_lands(struct sprof_bytes table, uint64_t from, uint64_t to);
 
 /* Whether a function of that name ends the frames of others. */
 bool plan_leaves_frames(const char *name);
+
+/* Whether an exception begins there. Its first frames are those of the function's caller. */
+bool plan_throws(const char *name);
 
 #endif

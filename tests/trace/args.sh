@@ -1,6 +1,6 @@
 #!/bin/bash
 # sprof trace --args: arguments and results of kept calls, by debug information.
-#   args.sh values | readers | words | quick | bad | conditions | thrown | errors | refused
+#   args.sh values | readers | words | quick | bad | conditions | thrown | panics | raised | errors | refused
 set -u
 . "$(dirname "$0")/lib.sh"
 
@@ -266,6 +266,11 @@ conditions() {
     grep -q "nonsense = 3': by debug information no function has" err || fail "a value that no function has"
 }
 
+# left NAME: what left the calls of NAME. Other columns follow where the machine is busy.
+left() {
+    sed -n "s/^.* $1 → exception //p" out | sed 's/  · .*//'
+}
+
 # Type and text of what leaves a call, by itself and below others, thrown again, and of a class that says nothing.
 thrown() {
     cat >thrown.cc <<'EOF'
@@ -301,21 +306,144 @@ EOF
     g++ -O1 -g thrown.cc -o thrown || fail "it does not compile"
     traced thrown --keep 'throws' -- ./thrown
     "$SPROF" script thrown.db >out || fail "no script"
-    grep -o ' fails → .*  · ' out | sed 's/^ *//; s/  · $//' >fails
-    grep -o ' middle → .*  · ' out | sed 's/^ *middle/fails/; s/  · $//' >middle
     cat >wanted.txt <<'EOF'
-fails → exception std::runtime_error "first"
-fails → exception Bad "bad field 7"
-fails → exception Silent
-fails → exception char const* "a text"
-fails → exception std::system_error "file: No such file or directory"
-fails → exception std::bad_alloc
-fails → exception std::logic_error "again"
+std::runtime_error "first"
+Bad "bad field 7"
+Silent
+char const* "a text"
+std::system_error "file: No such file or directory"
+std::bad_alloc
+std::logic_error "again"
 EOF
-    diff wanted.txt fails >differs || fail "other exceptions: $(cat differs)"
-    diff wanted.txt middle >differs || fail "other exceptions above: $(cat differs)"
+    for name in fails middle; do
+        left $name >got
+        diff wanted.txt got >differs || fail "other exceptions of $name: $(cat differs)"
+    done
     "$SPROF" report --kept thrown.db --format json >report.json || fail "no report"
     grep -q '"exception": *"Bad \\"bad field 7\\""' report.json || fail "a report without them"
+}
+
+# Panics that are caught, with texts in program and library, and payloads that are none, as large as texts or not.
+panics() {
+    local compiler=/usr/bin/rustc flags name
+    [ -x "$compiler" ] || compiler=$(command -v rustc) || skip "rustc is missing: apt-get install rustc"
+    cat >panics.rs <<'EOF'
+use std::panic::{catch_unwind, panic_any, resume_unwind, set_hook};
+use std::sync::atomic::{AtomicU32, Ordering};
+static DROPPED: AtomicU32 = AtomicU32::new(0);
+static BYTES: [u8; 4] = [0xff, 0xfe, 0x80, 1];
+struct Guard;
+impl Drop for Guard {
+    #[inline(always)]
+    fn drop(&mut self) { DROPPED.fetch_add(1, Ordering::Relaxed); }
+}
+macro_rules! body { () => { unsafe { std::arch::asm!("nop; nop; nop; nop; nop") } } }
+#[inline(never)] #[no_mangle]
+fn fails(n: u32) -> u32 {
+    body!();
+    match n {
+        0 => panic!("first"),
+        1 => panic!("bad field {}: \u{e9}", n + 6),
+        2 => panic_any(7u32),
+        3 => panic_any((1u64, 2u64)),
+        4 => panic_any((&BYTES, 4u64)),
+        5 => resume_unwind(Box::new(String::from("resumed"))),
+        6 => panic_any("by name"),
+        7 => panic!("{}", "long ".repeat(100)),
+        _ => None::<u32>.unwrap(),
+    }
+}
+#[inline(never)] #[no_mangle]
+fn middle(n: u32) -> u32 { let guard = Guard; let made = fails(n); body!(); drop(guard); made + 1 }
+#[inline(never)] #[no_mangle]
+fn bare(n: u32) -> u32 { let made = fails(n); body!(); made + 1 }
+fn main() {
+    set_hook(Box::new(|_| {}));
+    for n in 0..9 {
+        let _ = catch_unwind(|| middle(n));
+        let _ = catch_unwind(|| bare(n));
+    }
+    std::process::exit(DROPPED.load(Ordering::Relaxed) as i32);
+}
+EOF
+    cat >wanted.txt <<EOF
+Rust panic "first"
+Rust panic "bad field 7: é"
+Rust panic
+Rust panic
+Rust panic
+Rust panic "resumed"
+Rust panic "by name"
+Rust panic "$(printf 'long %.0s' $(seq 51))l"
+Rust panic "called \`Option::unwrap()\` on a \`None\` value"
+EOF
+    LD_LIBRARY_PATH=$("$compiler" --print sysroot)/lib
+    export LD_LIBRARY_PATH
+    for flags in "" "-C prefer-dynamic"; do
+        # shellcheck disable=SC2086
+        "$compiler" -O -g $flags panics.rs -o panics >build.log 2>&1 || fail "it does not compile: $(cat build.log)"
+        traced panics --function '^(fails|middle|bare)$' --keep 'throws "^Rust panic$"' -- ./panics
+        "$SPROF" script panics.db >out || fail "no script"
+        for name in middle bare; do
+            left $name >got
+            diff wanted.txt got >differs || fail "$flags: other panics of $name: $(cat differs)"
+        done
+        left fails | uniq >got
+        diff <(uniq wanted.txt) got >differs || fail "$flags: other panics of fails: $(cat differs)"
+        [ "$(left fails | wc -l)" = 18 ] || fail "$flags: calls of fails are missing: $(cat out)"
+    done
+}
+
+# Ada's, named by the program and by the language, with the texts of both.
+raised() {
+    local flags name
+    command -v gnatmake >found || skip "no gnatmake"
+    cat >raises.adb <<'EOF'
+with Ada.Exceptions; use Ada.Exceptions;
+procedure Raises is
+   Bad : exception;
+   Total : Integer := 0;
+   procedure Fails (N : Integer) is
+   begin
+      case N is
+         when 0 => raise Bad with "bad field 7";
+         when 1 => Raise_Exception (Program_Error'Identity, (1 .. 300 => 'x'));
+         when 2 => Total := Integer'Value ("z");
+         when others => raise Bad;
+      end case;
+   end Fails;
+   pragma No_Inline (Fails);
+   procedure Middle (N : Integer) is
+   begin
+      Fails (N);
+      Total := Total + 1;
+   end Middle;
+   pragma No_Inline (Middle);
+begin
+   for I in 0 .. 3 loop
+      begin
+         Middle (I);
+      exception
+         when others => Total := 0;
+      end;
+   end loop;
+end Raises;
+EOF
+    cat >wanted.txt <<EOF
+Ada RAISES.BAD "bad field 7"
+Ada PROGRAM_ERROR "$(printf 'x%.0s' $(seq 200))"
+Ada CONSTRAINT_ERROR "bad input for 'Value: \\"z\\""
+Ada RAISES.BAD "raises.adb:11"
+EOF
+    for flags in -shared -static; do
+        gnatmake -q -f -O1 -g raises.adb -bargs $flags >build.log 2>&1 || fail "it does not compile: $(cat build.log)"
+        traced raises --keep 'throws ^Ada' -- ./raises
+        "$SPROF" script raises.db >out || fail "no script"
+        for name in fails middle; do
+            left "raises.$name" >got
+            diff wanted.txt got >differs || fail "$flags: other exceptions of $name: $(cat differs)"
+        done
+    done
 }
 
 # errno where a call fails by its result, or by an exception, or a rule is about it.
@@ -374,6 +502,6 @@ refused() {
 }
 
 case "$1" in
-values | readers | words | quick | bad | conditions | thrown | errors | refused) write_program && "$1" ;;
+values | readers | words | quick | bad | conditions | thrown | panics | raised | errors | refused) write_program && "$1" ;;
 *) fail "no such case" ;;
 esac

@@ -21,7 +21,7 @@ static bool has_failed(const struct trace_noted *noted, const struct probe_kept_
     const struct symbolize_type *type = noted->signature.result.type;
     const uint64_t word = kept->words[PROBE_WORD_RAX];
     if (!kept->has_result)
-        return kept->type_bytes > 0;
+        return kept->type_bytes || kept->language;
     if (!noted->is_known || !type->bytes || type->bytes > 8)
         return false;
     return type->kind == SYMBOLIZE_POINTER

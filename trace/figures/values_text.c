@@ -235,27 +235,65 @@ static void append_class(const struct trace_call_values *call, uint32_t value,
     free(name);
 }
 
+/* Bytes without control characters, in UTF-8; the last character may be cut off. */
+static bool is_text(const uint8_t *bytes, size_t length)
+{
+    size_t at = 0;
+    while (at < length) {
+        const uint8_t first = bytes[at++];
+        const unsigned more = first < 0x80 ? 0 : first < 0xe0 ? 1 : first < 0xf0 ? 2 : 3;
+        if ((first < ' ' && first != '\n' && first != '\t') || first == 127 ||
+            (first >= 0x80 && first < 0xc2) || first > 0xf4)
+            return false;
+        for (unsigned i = 0; i < more && at < length; i++)
+            if ((bytes[at++] & 0xc0) != 0x80)
+                return false;
+    }
+    return true;
+}
+
+/* By enum probe_language. */
+static const struct {
+    const char *prefix, *nameless;
+    bool is_mangled, is_guessed; /* the name; whether there is a text */
+} languages[] = {
+    [PROBE_CXX] = {"", NULL, true, false},
+    [PROBE_RUST] = {"Rust ", "panic", false, true},
+    [PROBE_ADA] = {"Ada ", "exception", false, false},
+};
+
 bool trace_values_thrown_type(const struct trace_taken_values *taken, struct sprof_str *text)
 {
     const struct probe_kept_values *kept = &taken->kept;
     const size_t left = taken->all - taken->bytes;
-    if (!kept->type_bytes || kept->type_bytes > left || kept->text_bytes > left - kept->type_bytes)
+    const uint8_t *name = taken->pieces + taken->bytes;
+    if (kept->type_bytes > left || kept->text_bytes > left - kept->type_bytes ||
+        kept->language >= sizeof languages / sizeof *languages ||
+        (!kept->type_bytes && !languages[kept->language].nameless))
         return false;
-    char *name = type_name(taken->pieces + taken->bytes, kept->type_bytes);
-    sprof_str_append(text, name ? name : "?");
-    free(name);
+    sprof_str_append(text, languages[kept->language].prefix);
+    if (languages[kept->language].is_mangled) {
+        char *readable = type_name(name, kept->type_bytes);
+        sprof_str_append(text, readable ? readable : "?");
+        free(readable);
+    } else if (!kept->type_bytes) {
+        sprof_str_append(text, languages[kept->language].nameless);
+    }
+    for (size_t i = 0; !languages[kept->language].is_mangled && i < kept->type_bytes; i++)
+        sprof_str_appendf(text, "%c", name[i] > ' ' && name[i] < 127 ? name[i] : '?');
     return true;
 }
 
 bool trace_values_thrown(const struct trace_taken_values *taken, struct sprof_str *text)
 {
     const struct probe_kept_values *kept = &taken->kept;
-    const uint8_t *type = taken->pieces + taken->bytes;
     if (!trace_values_thrown_type(taken, text))
         return false;
-    if (kept->has_text) {
+    const uint8_t *said = taken->pieces + taken->bytes + kept->type_bytes;
+    if (kept->has_text &&
+        (!languages[kept->language].is_guessed || is_text(said, kept->text_bytes))) {
         sprof_str_append(text, " ");
-        append_text(type + kept->type_bytes, kept->text_bytes, false, text);
+        append_text(said, kept->text_bytes, false, text);
     }
     return true;
 }

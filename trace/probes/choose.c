@@ -73,11 +73,11 @@ static bool waits_for_demand(const struct chooser *chooser, const char *path)
     return rule && rule->when == TRACE_MODULE_DEMAND;
 }
 
-/* For C and C++ libraries and unwinders. */
+/* For unwinders, and libraries of C, C++, Ada and Rust. */
 static bool may_leave_frames(const char *path)
 {
-    static const char *const names[] = {"libc.so",  "libc-",  "libstdc++",
-                                        "libgcc_s", "libc++", "libunwind"};
+    static const char *const names[] = {"libc.so", "libc-",     "libstdc++", "libgcc_s",
+                                        "libc++",  "libunwind", "libgnat",   "libstd-"};
     const char *slash = strrchr(path, '/'), *name = slash ? slash + 1 : path;
     for (size_t i = 0; i < sizeof names / sizeof *names; i++)
         if (!strncmp(name, names[i], strlen(names[i])))
@@ -162,13 +162,6 @@ static bool stops_at_thunks(const char *path)
     return slash && !strncmp(slash, name, sizeof name - 1);
 }
 
-/* Whether an exception begins there. Its first frames are those of the probe's caller. */
-static bool throws(const char *name)
-{
-    return name && (!strcmp(name, "__cxa_throw") || !strcmp(name, "__cxa_rethrow") ||
-                    !strcmp(name, "rust_begin_unwind"));
-}
-
 /* Return addresses stay unchanged if a runtime walks stacks or a library copies them. */
 static enum probe_tier tier_of(const struct trace_session *session, const struct trace_probe *probe)
 {
@@ -185,7 +178,7 @@ static enum probe_tier tier_of(const struct trace_session *session, const struct
         return PROBE_SYSCALL;
     if (leaves(function) && stops_at_thunks(session->files.items[probe->file].path))
         return PROBE_UNWIND;
-    if (leaves(function) && session->backend->has_agent && throws(function->linkage_name))
+    if (leaves(function) && session->backend->has_agent && plan_throws(function->linkage_name))
         return PROBE_THROW;
     if (leaves(function))
         return function->linkage_name && strstr(function->linkage_name, "longjmp") ? PROBE_JUMP

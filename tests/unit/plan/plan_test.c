@@ -507,6 +507,34 @@ static void test_libraries(void)
     }
 }
 
+static void test_names_that_leave(void)
+{
+    static const struct {
+        const char *name;
+        bool leaves, throws;
+    } cases[] = {
+        {"longjmp", true, false},
+        {"longjmps", false, false},
+        {"__cxa_throw", true, true},
+        {"__cxa_begin_catch", true, false},
+        {"__gnat_begin_handler_v1", true, false},
+        {"rust_begin_unwind", true, true},
+        {"_RNvCsfLfy6EI15iL_7___rustc17rust_begin_unwind", true, true},
+        {"_ZN3std9panicking3try7cleanup17h0e874561921143b6E", true, false},
+        {"_ZN3std9panicking12catch_unwind7cleanup17h0e874561921143b6E", true, false},
+        {"_RNvNvNtCsjrHSEGnQ3l9_3std9panicking12catch_unwind7cleanup", true, false},
+        {"_ZN3std9panicking3try7cleanup17h", false, false},
+        {"_ZN3std2io5stdio7cleanup17h011b7225068aaba1E", false, false},
+        {"_RNvNvNtCs", false, false},
+        {"", false, false},
+        {NULL, false, false},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        CU_ASSERT_EQUAL(plan_leaves_frames(cases[i].name), cases[i].leaves);
+        CU_ASSERT_EQUAL(plan_throws(cases[i].name), cases[i].throws);
+    }
+}
+
 void sprof_suite_plan_plan(void);
 void sprof_suite_plan_plan(void)
 {
@@ -525,5 +553,6 @@ void sprof_suite_plan_plan(void)
     CU_add_test(suite, "damaged plans", test_damaged_plans);
     CU_add_test(suite, "damaged files", test_damaged_files);
     CU_add_test(suite, "other bytes in the process", test_other_bytes_in_the_process);
+    CU_add_test(suite, "names that leave", test_names_that_leave);
     CU_add_test(suite, "libraries", test_libraries);
 }

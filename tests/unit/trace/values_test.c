@@ -246,6 +246,56 @@ static void test_places(void)
     CU_ASSERT_TRUE(noted.early_count > 4 && noted.early_count < 16);
 }
 
+/* Of a language, a name and a text that were read; "none": of no exception. */
+static void test_thrown(void)
+{
+    static const struct {
+        uint8_t language;
+        const char *name, *said, *wanted;
+    } cases[] = {
+        {PROBE_CXX, "St11logic_error", "again", "std::logic_error \"again\""},
+        {PROBE_CXX, "St11logic_error", NULL, "std::logic_error"},
+        {PROBE_CXX, "(", NULL, "?"},
+        {PROBE_CXX, "", NULL, "none"},
+        {PROBE_RUST, "", "first", "Rust panic \"first\""},
+        {PROBE_RUST, "", NULL, "Rust panic"},
+        {PROBE_RUST, "", "caf\xc3\xa9\n", "Rust panic \"caf\xc3\xa9\\n\""},
+        {PROBE_RUST, "", "cut off: \xe2\x82", "Rust panic \"cut off: \xe2\x82\""},
+        {PROBE_RUST, "", "\x01no text", "Rust panic"},
+        {PROBE_RUST, "", "no text\xff", "Rust panic"},
+        {PROBE_RUST, "", "no\xc3text", "Rust panic"},
+        {PROBE_ADA, "SUMS.BAD", "sums.adb:9", "Ada SUMS.BAD \"sums.adb:9\""},
+        {PROBE_ADA, "A\x1b[31m", NULL, "Ada A?[31m"},
+        {PROBE_ADA, "", NULL, "Ada exception"},
+        {PROBE_ADA + 1, "SUMS.BAD", "sums.adb:9", "none"},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        static struct trace_taken_values taken;
+        struct sprof_str out = {0};
+        const size_t name = strlen(cases[i].name), said = cases[i].said ? strlen(cases[i].said) : 0;
+        taken = (struct trace_taken_values){
+            .kept = {.language = cases[i].language,
+                     .type_bytes = (uint16_t)name,
+                     .text_bytes = (uint16_t)said,
+                     .has_text = cases[i].said ? 1 : 0},
+            .bytes = 7,
+            .all = 7 + name + said,
+        };
+        memcpy(taken.pieces + taken.bytes, cases[i].name, name);
+        if (said)
+            memcpy(taken.pieces + taken.bytes + name, cases[i].said, said);
+        if (!trace_values_thrown(&taken, &out))
+            sprof_str_append(&out, "none");
+        CU_ASSERT_STRING_EQUAL(out.text, cases[i].wanted);
+        sprof_str_release(&out);
+        if (name + said) {
+            taken.all--; /* more than there is */
+            CU_ASSERT_FALSE(trace_values_thrown(&taken, &out));
+        }
+        sprof_str_release(&out);
+    }
+}
+
 void sprof_suite_trace_values(void);
 
 void sprof_suite_trace_values(void)
@@ -257,4 +307,5 @@ void sprof_suite_trace_values(void)
     CU_add_test(suite, "changed", test_changed);
     CU_add_test(suite, "no room", test_no_room);
     CU_add_test(suite, "places", test_places);
+    CU_add_test(suite, "thrown", test_thrown);
 }
