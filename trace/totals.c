@@ -1,4 +1,5 @@
 /* Sums calls, and counts probes by state. */
+#include "trace/figures/outside.h"
 #include "trace/tracing.h"
 
 #include <unistd.h>
@@ -57,6 +58,8 @@ void trace_program_add_up(const struct trace_session *program, struct trace_sums
                                     WARNING_LEAST_NS, sums) +
                            program->counts.unplaced_warnings;
     sums->unplaced_calls += program->counts.unplaced_calls;
+    for (size_t i = 0; program->outside && i < program->outside->targets.count; i++)
+        sums->unplaced += program->outside->targets.items[i].is_unplaced;
     for (size_t i = 0; i < program->probes.count; i++) {
         sums->unplaced += program->probes.items[i].is_unplaced;
         sums->probes += program->probes.items[i].is_chosen;

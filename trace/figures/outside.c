@@ -83,8 +83,14 @@ static int write_row(struct trace_session *session, size_t index)
         const int result =
             recording_child_at(session->recording, 0, session->process.pid, target->address,
                                session->times.start.ns, &target->node);
+        target->is_unplaced = result == SPROF_ENOTFOUND;
+        if (target->is_unplaced) {
+            session->counts.unplaced_calls += sum.calls - target->written;
+            target->written = sum.calls;
+            return 0;
+        }
         if (result)
-            return result == SPROF_ENOTFOUND ? 0 : result;
+            return result;
     }
     const struct store_outside_cost row = {
         .run_id = session->run->id,

@@ -28,8 +28,9 @@ struct trace_outside_sum {
 
 struct trace_outside_target {
     uint64_t address;
-    uint32_t node; /* of its row; 0: none */
-    bool is_off;   /* switched off for --max-overhead */
+    uint32_t node;    /* of its row; 0: none */
+    bool is_off;      /* switched off for --max-overhead */
+    bool is_unplaced; /* in no recorded module, so without a row */
     struct trace_outside_sum sum;
     uint64_t written;        /* calls in its row */
     uint64_t governed_calls; /* at the governor's last check */

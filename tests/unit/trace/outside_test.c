@@ -103,6 +103,25 @@ static void test_rows(void)
     end(&outside);
 }
 
+/* Calls of a function in no recorded module are counted where they have no row. */
+static void test_unplaced(void)
+{
+    static struct outside outside;
+    make(&outside);
+    struct trace_session *session = &outside.made.session;
+    struct trace_sums sums = {0};
+    outside.list->targets.items[1].node = 0;
+    call(&outside, 1, 4, 10);
+    CU_ASSERT_EQUAL(trace_outside_read(session, 0, false), 0);
+    CU_ASSERT_EQUAL(trace_outside_write(session), 0);
+    CU_ASSERT_EQUAL(trace_outside_write(session), 0);
+    CU_ASSERT_EQUAL(recording_batch(session->recording)->outside_costs.count, 0);
+    trace_program_add_up(session, &sums);
+    CU_ASSERT_EQUAL(sums.unplaced, 1);
+    CU_ASSERT_EQUAL(sums.unplaced_calls, 4);
+    end(&outside);
+}
+
 static void test_clear(void)
 {
     static struct outside outside;
@@ -180,6 +199,7 @@ void sprof_suite_trace_outside(void)
     CU_add_test(suite, "numbers", test_numbers);
     CU_add_test(suite, "where it is not measured", test_impossible);
     CU_add_test(suite, "rows", test_rows);
+    CU_add_test(suite, "no module", test_unplaced);
     CU_add_test(suite, "a clear", test_clear);
     CU_add_test(suite, "times that cannot be", test_impossible_times);
     CU_add_test(suite, "too expensive", test_lowered);
