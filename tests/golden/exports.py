@@ -150,6 +150,9 @@ def put_sources(directory):
 # What `sprof annotate` shows: lines of recursion once for a sample, so many lines around, and no program of that name.
 ANNOTATED = (("walk", "-C", "2", "--format", "csv"), ("walk", "-C", "1"), ("walk", "--no-instructions"), ("main", "-C", "0", "--format", "csv"),
              ("main", "-C", "0", "--format", "csv", "--thread", "other"), ("main", "-C", "0", "--format", "csv", "--focus", "turn"),
+             ("main", "-C", "0", "--format", "csv", "--cpu", "1"), ("main", "-C", "0", "--format", "csv", "--time", "0,0.0011"),
+             ("main", "-C", "0", "--format", "csv", "--event", "cache-misses"), ("main", "-C", "0", "--format", "csv", "--phase", "2"),
+             ("main", "-C", "0", "--format", "csv", "--mark", "early", "--process", "app"), ("walk", "-C", "0", "--format", "csv", "--mode", "pc"),
              ("inner", "-C", "0"), ("outer", "-C", "0"))
 
 
@@ -165,6 +168,8 @@ def compare(sprof, format, update):
     with tempfile.TemporaryDirectory() as work:
         os.chdir(work)
         recording(sprof, "t.db")
+        if format == "annotate":
+            put_phases("t.db")
         text = normal(format, b"".join(annotated(sprof)) if format == "annotate" else
                       run(sprof, "export", "-f", format, "t.db", "-o", "-"))
     if update:
