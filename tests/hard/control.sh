@@ -101,6 +101,11 @@ exceptions() {
     local impossible
     impossible=$(grep -vxFf edges.expected edges.plain)
     [ -z "$impossible" ] || fail "impossible calls: $impossible"
+    # Each stack that was kept, for it was not whole, is unwound again.
+    local kept again
+    kept=$(query "SELECT count(*) FROM failed_sample")
+    again=$("$SPROF" unwind-replay -i t.db | awk '{ sum += $1 } END { print sum + 0 }')
+    [ "$kept" = "$again" ] || fail "$again of $kept kept stacks were unwound again"
 }
 
 coroutines() {
