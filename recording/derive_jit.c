@@ -93,7 +93,8 @@ static int open_own(const struct derive *derive, int pid, struct symbolize_jit *
         const int code =
             symbolize_jit_open_found(jit, owner.map, map, owner.uid, owner.start_ns, why);
         if (!code)
-            symbolize_jit_date(*jit, owner.growth, owner.growth_count, owner.clock_ns);
+            symbolize_jit_date(*jit, owner.growth, owner.growth_count,
+                               derive->source->jit_owners->looked_ns, owner.clock_ns);
         return code;
     }
     return symbolize_jit_open(jit, pid, owner.ns_pid, owner.uid, owner.start_ns, why);
@@ -158,7 +159,7 @@ struct split {
     int64_t clock_ns;                   /* the clock of the process at hand is ahead by so much */
     SPROF_VEC(struct jit_frame) frames; /* of the module at hand, by address */
     SPROF_VEC(struct older) older;      /* of all, those of one frame newest first */
-    struct sprof_map first;             /* frame's id → its first among them + 1 */
+    struct sprof_map first, final;      /* frame's id → its first and last among them + 1 */
     SPROF_VEC(uint32_t) next;           /* of each: the next of its frame + 1 */
     SPROF_VEC(bool) is_marked;          /* by node: it or a caller of it is of such a frame */
     SPROF_VEC(struct store_node) rows;  /* of the marked nodes */
@@ -175,21 +176,19 @@ static int by_address(const void *left, const void *right)
     return (a->address > b->address) - (a->address < b->address);
 }
 
-/* The last of a frame so far is found by walking: few pieces stood at one address. */
 static int note_older(void *context, size_t address, uint32_t number, uint64_t until_ns)
 {
     struct split *split = context;
     const uint32_t frame = split->frames.items[address].id;
     const struct older older = {frame, number, until_ns - (uint64_t)split->clock_ns};
-    const uint64_t *first = sprof_map_get(&split->first, frame);
-    size_t at = first ? (size_t)*first : 0;
-    while (at && split->next.items[at - 1])
-        at = split->next.items[at - 1];
-    if (sprof_vec_push(&split->older, older) || sprof_vec_push(&split->next, 0))
+    uint64_t *final = sprof_map_at(&split->final, frame);
+    if (!final || sprof_vec_push(&split->older, older) || sprof_vec_push(&split->next, 0))
         return SPROF_ENOMEM;
-    if (at)
-        split->next.items[at - 1] = (uint32_t)split->older.count;
-    return at ? 0 : sprof_map_put(&split->first, frame, split->older.count);
+    const uint64_t before = *final;
+    *final = split->older.count;
+    if (before)
+        split->next.items[before - 1] = (uint32_t)split->older.count;
+    return before ? 0 : sprof_map_put(&split->first, frame, split->older.count);
 }
 
 static int find_older(struct split *split, const struct derive_module *module)
@@ -339,6 +338,7 @@ static void release(struct split *split)
     sprof_vec_release(&split->frames);
     sprof_vec_release(&split->older);
     sprof_map_release(&split->first);
+    sprof_map_release(&split->final);
     sprof_vec_release(&split->next);
     sprof_vec_release(&split->is_marked);
     sprof_vec_release(&split->rows);

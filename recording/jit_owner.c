@@ -137,11 +137,11 @@ static int note_length(struct recording_jit_owner *owner, uint64_t bytes, uint64
     return 0;
 }
 
-int recording_jit_owners_look(struct recording_jit_owners *owners)
+int recording_jit_owners_look(struct recording_jit_owners *owners, bool at_once)
 {
     const uint64_t pause_ns = 20000000, now_ns = clock_ns(CLOCK_MONOTONIC);
     int result = 0;
-    if (!owners->items.count || now_ns - owners->looked_ns < pause_ns)
+    if (!owners->items.count || (!at_once && now_ns - owners->looked_ns < pause_ns))
         return 0;
     for (size_t i = 0; i < owners->items.count && !result; i++) {
         struct stat status;

@@ -33,9 +33,9 @@ struct recording_jit_owner recording_jit_owner_read(pid_t pid);
  * is how its jitdump is called. The owner holds the descriptor. */
 void recording_jit_owner_find(struct recording_jit_owner *owner, pid_t pid, const char *dump);
 
-/* Notes which perf maps have grown, where the last look is some time ago. Returns 0 or
- * SPROF_ENOMEM. */
-int recording_jit_owners_look(struct recording_jit_owners *owners);
+/* Notes which perf maps have grown, where the last look is some time ago or `at_once`, as at the end
+ * of a recording. Returns 0 or SPROF_ENOMEM. */
+int recording_jit_owners_look(struct recording_jit_owners *owners, bool at_once);
 
 /* Whether the owner of a process was taken down. */
 bool recording_jit_owners_has(const struct recording_jit_owners *owners, pid_t pid);

@@ -386,7 +386,8 @@ int recording_finish(struct recording *recording, const struct recording_end *en
     recording_early_stop(&recording->early);
     if (derives && !end->names && recording->walk.saw_kernel)
         recording_kernel_opening_begin(&kernel);
-    if (recording_collect_rows(recording, true) || add_run(recording) || end_phase(recording) ||
+    if (recording_jit_owners_look(&recording->jit_owners, true) ||
+        recording_collect_rows(recording, true) || add_run(recording) || end_phase(recording) ||
         recording_counters_each(recording, put_counter, recording))
         result = sprof_error_memory(error);
     if (!result)

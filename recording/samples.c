@@ -176,7 +176,7 @@ int recording_collect(struct recording *recording)
 {
     const size_t built = recording_images_collect(&recording->images);
     const int answered = recording_apply_lookups(recording);
-    if (recording_jit_owners_look(&recording->jit_owners))
+    if (recording_jit_owners_look(&recording->jit_owners, false))
         return SPROF_ENOMEM;
     if (answered < 0 || (!built && !answered))
         return answered;

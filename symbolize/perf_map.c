@@ -50,13 +50,17 @@ static uint64_t earliest_ns(const struct symbolize_jit_growth *growth, size_t at
 }
 
 void symbolize_jit_date(struct symbolize_jit *jit, const struct symbolize_jit_growth *growth,
-                        size_t count, int64_t clock_ns)
+                        size_t count, uint64_t looked_ns, int64_t clock_ns)
 {
     size_t at = 0;
     for (size_t i = 0; i < jit->entries.count && count; i++) {
         struct jit_entry *entry = &jit->entries.items[i];
         if (!entry->line_end)
             continue;
+        if (entry->line_end > growth[count - 1].bytes) {
+            entry->earliest_ns = entry->time_ns = looked_ns + (uint64_t)clock_ns;
+            continue;
+        }
         while (at + 1 < count && growth[at].bytes < entry->line_end)
             at++;
         const uint64_t from_ns = earliest_ns(growth, at), until_ns = growth[at].until_ns;

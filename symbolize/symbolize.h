@@ -210,10 +210,11 @@ struct symbolize_jit_growth {
     uint64_t from_ns, until_ns, bytes;
 };
 
-/* Lines of a perf map have no times: gives them those at which the file grew by them. The process's
- * clock is ahead by clock_ns. Of a jitdump nothing changes. */
+/* Lines of a perf map have no times: gives them those at which the file grew by them, or that of the
+ * last look at its length where they came later. The process's clock is ahead by clock_ns. Of a
+ * jitdump nothing changes. */
 void symbolize_jit_date(struct symbolize_jit *jit, const struct symbolize_jit_growth *growth,
-                        size_t count, int64_t clock_ns);
+                        size_t count, uint64_t looked_ns, int64_t clock_ns);
 
 /* Makes of what a process had loaded what another has that it forked: without what it loaded itself
  * at `until_ns` (of its CLOCK_MONOTONIC) or later, and with what that one loaded (NULL: nothing).

@@ -87,7 +87,8 @@ static int note_older(void *context, size_t address, uint32_t number, uint64_t u
 /* Four pieces at one address; the second and the third came together. */
 static void test_dates(void)
 {
-    static const char map[] = "1000 40 first\n1000 40 second\n1000 40 third\n1000 40 fourth\n";
+    static const char map[] =
+        "1000 40 first\n1000 40 second\n1000 40 third\n1000 40 fourth\n1000 40 late\n";
     static const uint64_t address = 0x1010;
     const struct symbolize_jit_growth growth[] = {
         {0, 1000, 14}, {2000, 3000, 43}, {4000, 6000, 58}};
@@ -96,14 +97,16 @@ static void test_dates(void)
     struct symbolize_jit *jit = jit_check_open(&fixture, map, sizeof map - 1);
     struct seen seen = {0};
     CU_ASSERT_EQUAL(symbolize_jit_each_older(jit, &address, 1, note_older, &seen), 0);
-    CU_ASSERT_EQUAL(seen.count, 0); /* no times */
-    symbolize_jit_date(jit, growth, 3, 100);
+    CU_ASSERT_EQUAL(seen.count, 0);                 /* no times */
+    symbolize_jit_date(jit, growth, 3, 60000, 100); /* "late" came after the last look */
     CU_ASSERT_EQUAL(symbolize_jit_each_older(jit, &address, 1, note_older, &seen), 0);
-    CU_ASSERT_EQUAL_FATAL(seen.count, 2);
+    CU_ASSERT_EQUAL_FATAL(seen.count, 3);
     CU_ASSERT_EQUAL(seen.number[0], 1);
-    CU_ASSERT_EQUAL(seen.until_ns[0], 5100);
-    CU_ASSERT_EQUAL(seen.number[1], 3);
-    CU_ASSERT_EQUAL(seen.until_ns[1], 2600);
+    CU_ASSERT_EQUAL(seen.until_ns[0], 60100);
+    CU_ASSERT_EQUAL(seen.number[1], 2);
+    CU_ASSERT_EQUAL(seen.until_ns[1], 5100);
+    CU_ASSERT_EQUAL(seen.number[2], 4);
+    CU_ASSERT_EQUAL(seen.until_ns[2], 2600);
     /* A fork between the looks may have had the second and third already, but not the fourth. */
     CU_ASSERT_EQUAL(symbolize_jit_succeed(jit, 2200, NULL), 0);
     jit_check(jit, address, "third", NULL, 0);
@@ -124,7 +127,7 @@ static void test_blocks(void)
     const struct symbolize_jit_growth growth[] = {{0, 1000, 4096}, {8000, 9000, 8192}};
     struct symbolize_jit *jit = jit_check_open(&fixture, map, sizeof map);
     struct seen seen = {0};
-    symbolize_jit_date(jit, growth, 2, 0);
+    symbolize_jit_date(jit, growth, 2, 10000, 0);
     CU_ASSERT_EQUAL(symbolize_jit_each_older(jit, &address, 1, note_older, &seen), 0);
     CU_ASSERT_EQUAL_FATAL(seen.count, 1);
     CU_ASSERT_EQUAL(seen.until_ns[0], 5000);
