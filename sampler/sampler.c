@@ -11,9 +11,7 @@
 
 /* == Opening == */
 
-/* What the sources say of themselves now, and which events they have. Numbers of events never
- * change. Returns 0 or SPROF_ENOMEM, which only the first call may. */
-static int state_facts(struct sampler *sampler)
+int sampler_state_facts(struct sampler *sampler)
 {
     sampler->events.count = 0;
     for (size_t i = 0; i < sampler->sources.count; i++) {
@@ -91,7 +89,7 @@ int sampler_add_source(struct sampler *sampler, const struct source_kind *kind,
         return result;
     }
     sampler->sources.count += opened;
-    return state_facts(sampler) ? sprof_error_memory(error) : 0;
+    return sampler_state_facts(sampler) ? sprof_error_memory(error) : 0;
 }
 
 static int check_wall(const struct sampler_options *options, struct sprof_error *error)
@@ -261,7 +259,7 @@ int sampler_settle(struct sampler *sampler, const struct sprof_log *log, struct 
         struct source *source = sampler->sources.items[i];
         result = source->kind->settle ? source->kind->settle(source, log, error) : 0;
     }
-    return !result && state_facts(sampler) ? sprof_error_memory(error) : result;
+    return !result && sampler_state_facts(sampler) ? sprof_error_memory(error) : result;
 }
 
 int sampler_open_kinds(struct sampler **opened, const struct source_kind *const *kinds,
@@ -344,96 +342,6 @@ void sampler_interrupt(struct sampler *sampler)
 bool sampler_targets_ended(struct sampler *sampler, int *wait_status)
 {
     return target_ended(sampler->target, wait_status);
-}
-
-/* == Changing while it runs == */
-
-static int cannot(const struct source *source, const char *what, struct sprof_error *error)
-{
-    return sprof_error_set(error, SPROF_EUNSUPPORTED, 0, "the source `%s` cannot %s",
-                           source->kind->name, what);
-}
-
-/* After a change of which all that was collected up to `time_ns` lies before: the facts are new. */
-static int changed(struct sampler *sampler, uint64_t time_ns, uint64_t *changed_ns)
-{
-    if (changed_ns)
-        *changed_ns = time_ns;
-    return state_facts(sampler);
-}
-
-int sampler_set_paused(struct sampler *sampler, bool paused, uint64_t *changed_ns,
-                       struct sprof_error *error)
-{
-    const uint64_t before_ns = sprof_clock_monotonic_ns();
-    for (size_t i = 0; i < sampler->sources.count; i++) {
-        struct source *source = sampler->sources.items[i];
-        const int result = source->kind->set_paused
-                               ? source->kind->set_paused(source, paused, error)
-                               : cannot(source, "pause", error);
-        if (result)
-            return result;
-    }
-    sampler->was_paused |= paused;
-    return changed(sampler, paused ? sprof_clock_monotonic_ns() : before_ns, changed_ns);
-}
-
-int sampler_set_rate(struct sampler *sampler, uint64_t frequency_hz, uint64_t *changed_ns,
-                     struct sprof_error *error)
-{
-    for (size_t i = 0; i < sampler->sources.count; i++) {
-        struct source *source = sampler->sources.items[i];
-        const int result = source->kind->set_rate
-                               ? source->kind->set_rate(source, frequency_hz, error)
-                               : cannot(source, "change its rate", error);
-        if (result)
-            return result;
-    }
-    return changed(sampler, sprof_clock_monotonic_ns(), changed_ns);
-}
-
-/* Samples taken while one event takes over from the other may be of either: they carry enough for
- * the less detailed side of the change, and are of that. */
-int sampler_set_capture(struct sampler *sampler, enum sampler_capture capture, uint64_t *changed_ns,
-                        struct sprof_error *error)
-{
-    const uint64_t before_ns = sprof_clock_monotonic_ns();
-    const bool less = capture < sampler->capture;
-    for (size_t i = 0; i < sampler->sources.count; i++) {
-        struct source *source = sampler->sources.items[i];
-        const int result = source->kind->set_capture
-                               ? source->kind->set_capture(source, capture, error)
-                               : cannot(source, "change its mode", error);
-        if (result)
-            return result;
-    }
-    sampler->capture = capture;
-    return changed(sampler, less ? before_ns : sprof_clock_monotonic_ns(), changed_ns);
-}
-
-int sampler_set_slice(struct sampler *sampler, size_t stack_bytes, uint64_t *changed_ns,
-                      struct sprof_error *error)
-{
-    for (size_t i = 0; i < sampler->sources.count; i++) {
-        struct source *source = sampler->sources.items[i];
-        const int result = source->kind->set_slice
-                               ? source->kind->set_slice(source, stack_bytes, error)
-                               : cannot(source, "change its slice", error);
-        if (result)
-            return result;
-    }
-    return changed(sampler, sprof_clock_monotonic_ns(), changed_ns);
-}
-
-void sampler_watch(struct sampler *sampler, int fd)
-{
-    sampler->watched_fd = fd;
-}
-
-int sampler_set_environment(struct sampler *sampler, const char *assignment)
-{
-    return target_command(sampler->target) ? target_set_environment(sampler->target, assignment)
-                                           : 0;
 }
 
 /* == Handing records out == */

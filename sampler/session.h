@@ -29,6 +29,10 @@ struct sampler {
 int sampler_open_kinds(struct sampler **sampler, const struct source_kind *const *kinds,
                        const struct sampler_options *options, struct sprof_error *error);
 
+/* What the sources say of themselves now, and which events they have. Numbers of events never
+ * change. Returns 0 or SPROF_ENOMEM, which only the first call may. */
+int sampler_state_facts(struct sampler *sampler);
+
 /* In a pid namespace of its own all processes outside have one number, 0 or (at their end) -1, and
  * so are one process without code. Returns 0, 1 where the record says nothing of that one, or
  * SPROF_ENOMEM. */
