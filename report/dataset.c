@@ -8,6 +8,7 @@
 #include "report/utf8_text.h"
 
 #include <string.h>
+#include <unistd.h>
 
 void report_dataset_release(struct report_dataset *dataset)
 {
@@ -440,7 +441,8 @@ static int load(struct report_dataset *dataset, struct store *store,
                                        .field = selection->field};
     struct report_loading loading = {
         .dataset = dataset, .store = store, .only_run = parts & REPORT_ONLY_RUN};
-    dataset->recording = sprof_command_text(&dataset->arena, words);
+    if (!access(*words, F_OK)) /* what was fetched from a fleet is gone */
+        dataset->recording = sprof_command_text(&dataset->arena, words);
     int result = report_dataset_select(&loading, selection, error);
     if (!result)
         result = load_rows(&loading, selection, error);

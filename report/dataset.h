@@ -247,7 +247,7 @@ struct report_call_uses {
 /* Zero is a valid empty dataset. */
 struct report_dataset {
     struct sprof_arena arena;
-    const char *recording; /* its path, as a shell takes it; NULL: not of one file */
+    const char *recording; /* its path, as a shell takes it; NULL: of no file that is there */
     SPROF_VEC(struct store_run) runs;       /* the selected ones; texts in the arena */
     struct store_run run;                   /* the newest of them */
     uint32_t run_number, run_count;         /* "run 2 of 3" */

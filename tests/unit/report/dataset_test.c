@@ -2,6 +2,8 @@
 #include "report/dataset.h"
 #include "tests/unit/report/recorded.h"
 
+#include <unistd.h>
+
 /* Adds every cost below the functions of its stack, root first. */
 static void add_stacks(const struct report_dataset *dataset, struct model_paths *paths)
 {
@@ -97,11 +99,32 @@ static void test_states_of_events(void)
     }
 }
 
+/* Advice names the recording, but none that was removed once it was open. */
+static void test_a_file_that_is_gone_has_no_name(void)
+{
+    const struct place place = place_make();
+    struct store *store;
+    example_make(&place);
+    CU_ASSERT_EQUAL_FATAL(store_open_read(&store, place.path, NULL), 0);
+    for (int gone = 0; gone < 2; gone++) {
+        struct report_dataset dataset;
+        CU_ASSERT_EQUAL_FATAL(report_dataset_load(&dataset, store, &(struct report_selection){0},
+                                                  REPORT_STACKS, NULL),
+                              0);
+        CU_ASSERT_EQUAL(!dataset.recording, gone);
+        report_dataset_release(&dataset);
+        unlink(place.path);
+    }
+    CU_ASSERT_EQUAL(store_close(store, NULL), 0);
+    place_remove(&place);
+}
+
 void sprof_suite_report_dataset(void);
 void sprof_suite_report_dataset(void)
 {
     CU_pSuite suite = CU_add_suite("report/dataset", example_open, example_close);
     CU_add_test(suite, "stacks add up to the tree", test_stacks_add_up_to_the_tree);
     CU_add_test(suite, "states of events", test_states_of_events);
+    CU_add_test(suite, "a file that is gone has no name", test_a_file_that_is_gone_has_no_name);
     CU_add_test(suite, "what exporters need is there", test_what_exporters_need_is_there);
 }
