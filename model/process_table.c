@@ -206,10 +206,20 @@ static int fork_process(struct model_process_table *table, const struct model_pr
     return model_address_space_inherit(&table->mappings, &parent->space, &child->space, time_ns);
 }
 
+/* The process that a FORK names as the parent: the newest bearer of the number, or, where a thread
+ * of it has forked just now, one that has not been gone for long. */
+static struct model_process *forking_process(struct model_process_table *table, int parent_pid,
+                                             int parent_tid, uint64_t time_ns)
+{
+    const uint64_t *id = sprof_map_get(&table->live_processes, (uint64_t)(int64_t)parent_pid);
+    return id && *id && !parent_tid ? process_by_id(table, (uint32_t)*id)
+                                    : model_process_table_process(table, parent_pid, time_ns);
+}
+
 int model_process_table_fork(struct model_process_table *table, int parent_pid, int parent_tid,
                              int pid, int tid, uint64_t time_ns)
 {
-    struct model_process *parent = model_process_table_process(table, parent_pid, time_ns);
+    struct model_process *parent = forking_process(table, parent_pid, parent_tid, time_ns);
     if (!parent)
         return SPROF_ENOMEM;
     const uint64_t *forker_id = sprof_map_get(&table->live_threads, (uint64_t)(int64_t)parent_tid);

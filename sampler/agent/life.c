@@ -145,7 +145,10 @@ static int tell_beginning(struct sigprof_source *source, const struct sigprof_ca
         sprof_proc_stat_read(process->pid, &stat)) {
         struct model_record fork =
             sigprof_record_of(MODEL_RECORD_FORK, process->pid, process->pid, process->begin_ns);
-        fork.fork.parent_pid = fork.fork.parent_tid = parent_of(source, caller, stat.parent);
+        fork.fork.parent_pid = parent_of(source, caller, stat.parent);
+        /* Its parent may have ended before this process came to say so. */
+        if (!sprof_map_get(&source->pids, (uint32_t)fork.fork.parent_pid))
+            fork.fork.parent_tid = fork.fork.parent_pid;
         result = sigprof_events_add(&source->events, &fork);
     }
     if (!result)

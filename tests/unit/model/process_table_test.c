@@ -46,6 +46,25 @@ static void test_a_mention_before_the_fork_is_the_same_one(void)
     model_process_table_release(&table);
 }
 
+static void test_a_fork_learned_after_the_parents_end(void)
+{
+    const uint64_t late_ns = 1000000000;
+    struct model_process_table table = {0};
+    model_process_table_comm(&table, 10, 10, "shell", true, 1);
+    model_process_table_exit(&table, 10, 10, 2);
+    const struct model_process *parent = model_process_table_process(&table, 10, 2);
+    CU_ASSERT_EQUAL(model_process_table_fork(&table, 10, 0, 11, 11, late_ns), 0);
+    const struct model_process *child = model_process_table_process(&table, 11, late_ns);
+    CU_ASSERT_EQUAL(table.processes.count, 2);
+    CU_ASSERT_EQUAL(child->parent, parent->id);
+    CU_ASSERT_STRING_EQUAL(child->name, "shell");
+    CU_ASSERT_EQUAL(parent->end_ns, 2);
+    /* A thread that forks is alive: its number was given again. */
+    CU_ASSERT_EQUAL(model_process_table_fork(&table, 10, 10, 12, 12, late_ns), 0);
+    CU_ASSERT_EQUAL(table.processes.count, 4);
+    model_process_table_release(&table);
+}
+
 static void test_parents_make_no_circle(void)
 {
     struct model_process_table table = {0};
@@ -235,6 +254,8 @@ void sprof_suite_model_process_table(void)
                 test_only_the_main_thread_names_the_process);
     CU_add_test(suite, "a mention before the fork is the same one",
                 test_a_mention_before_the_fork_is_the_same_one);
+    CU_add_test(suite, "a fork learned after the parent's end",
+                test_a_fork_learned_after_the_parents_end);
     CU_add_test(suite, "parents make no circle", test_parents_make_no_circle);
     CU_add_test(suite, "a process goes on as another one", test_a_process_goes_on_as_another_one);
     CU_add_test(suite, "an exec of a sampled process is another row",
