@@ -406,8 +406,9 @@ static int note_chance(const struct run *run)
     const struct group *group = run->group;
     const double chance =
         import_rows_chance(run->building->rows, group->service, group->version, group->host);
+    const uint64_t ppm = (uint64_t)(chance * 1e6 + 0.5);
     const struct store_counter row = {recording_run(run->recording)->id, STORE_LOOP_CHANCE,
-                                      (uint64_t)(chance * 1e6 + 0.5)};
+                                      ppm ? ppm : 1};
     return chance < 1 ? sprof_vec_push(&recording_batch(run->recording)->counters, row) : 0;
 }
 

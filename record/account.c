@@ -166,7 +166,8 @@ int record_conclude(struct record_session *session, struct sprof_error *error)
         result = put_counter(session, "not_sampled.cpu_ns", unsampled_ns);
     if (!result)
         result = put_counter(session, "recorder.waited_ns", session->waited_ns);
-    if (!result && session->options.chance > 0)
-        result = put_counter(session, STORE_LOOP_CHANCE, (uint64_t)(1e6 * session->options.chance));
+    const double chance_ppm = 1e6 * session->options.chance;
+    if (!result && chance_ppm > 0) /* samples are divided by it: never 0 */
+        result = put_counter(session, STORE_LOOP_CHANCE, chance_ppm < 1 ? 1 : (uint64_t)chance_ppm);
     return result ? sprof_error_memory(error) : 0;
 }

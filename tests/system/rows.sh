@@ -206,6 +206,11 @@ chance)
     [ "$(sql b.db "SELECT value FROM counter WHERE name = 'loop.chance_ppm'")" = 300000 ] || fail "the chance is not 30 of 100"
     "$SPROF" export -f rows b.db -l service=s -o b.rows 2>err || fail "export: $(cat err)"
     awk -F '\t' 'NR == 1 { for (i = 1; i <= NF; i++) at[$i] = i } NR == 2 { exit $at["chance"] != 0.3 }' b.rows/run.tsv || fail "$(cat b.rows/run.tsv)"
+    # Samples are divided by it: the least one is a millionth, not 0.
+    awk -F '\t' -v OFS='\t' 'NR == 1 { for (i = 1; i <= NF; i++) at[$i] = i } NR > 1 { $at["chance"] = "0.000000001" } { print }' a.rows/run.tsv >run.tsv
+    mv run.tsv a.rows/run.tsv
+    "$SPROF" import -f rows a.rows -o c.db 2>err || fail "import: $(cat err)"
+    [ "$(sql c.db "SELECT value FROM counter WHERE name = 'loop.chance_ppm'")" = 1 ] || fail "a small chance is not a millionth"
     ;;
 labels)
     # Processes of three containers and two users: what belongs to which comes back, also in a part.
