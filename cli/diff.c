@@ -335,7 +335,7 @@ const struct cli_command cli_diff_command = {
         "commas.\nOne file alone: its newest run against the one before. Verdicts need three "
         "runs a side.\n\nExit status with --fail-if: 0 passed; 3 failed, the rows are named; 4 "
         "it cannot be\njudged (too few runs, another event or mode, under half of the cost "
-        "matched, or all costs\nchanged alike, by the program or by the machine).\n",
+        "matched, or everything\nchanged: program or machine, cannot be told apart).\n",
     .arguments_size = sizeof(struct arguments),
     .release = release,
     .run = run,

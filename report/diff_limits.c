@@ -110,9 +110,8 @@ void report_diff_judge(const struct diff_comparison *comparison, const struct di
     if (*outcome == REPORT_DIFF_PASSED && hides_a_failure(comparison, result)) {
         *outcome = REPORT_DIFF_CANNOT_JUDGE;
         snprintf(why, 512,
-                 "cannot be judged: all costs are %.3g × as large, by the program or by the "
-                 "machine; record both sides anew, or take the program for the cause with "
-                 "`--per run`",
+                 "cannot be judged: everything %.3g ×: program or machine, cannot be told apart; "
+                 "record both sides anew, or take the program for the cause with `--per run`",
                  result->speeds.between);
     }
 }

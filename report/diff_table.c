@@ -191,8 +191,7 @@ static void speed_text(const struct diff_result *result, char text[static SPEED_
         return;
     if (speeds->everything)
         snprintf(everything, sizeof everything,
-                 " · all costs are %.3g × as large, by the program or by the machine",
-                 speeds->between);
+                 " · everything %.3g ×: program or machine, cannot be told apart", speeds->between);
     if (speeds->widest >= 1.1)
         snprintf(runs, sizeof runs, " · runs differ by %.1f × in speed", speeds->widest);
     else

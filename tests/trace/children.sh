@@ -457,7 +457,7 @@ END
         [ "$got" = "$1" ] || fail "covered: '$got', not '$1'"
     }
     have_left() {
-        wait_until 60 eval "'$SPROF' ctl -i t.db status | grep -q ' $1 probes have left'"
+        wait_until 60 eval "'$SPROF' ctl -i t.db status | grep -q ' $1 probes removed'"
     }
     say "p e o"
     have_left 5 # by_all in two programs
@@ -465,7 +465,7 @@ END
     # Each process leads to the trace, which says that it is not alone there.
     for process in $(pgrep -P "$(pgrep -P "$tracer" -x covered)"); do
         expect 0 "$SPROF" ctl -p "$process" status
-        grep -q ' 5 probes have left' out || fail "the status of a child"
+        grep -q ' 5 probes removed' out || fail "the status of a child"
         said "process $process is traced with others, into .*/t.db: this holds for all"
     done
     expect 0 "$SPROF" ctl -p "$(pgrep -P "$tracer" -x covered)" status

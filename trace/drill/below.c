@@ -310,7 +310,8 @@ int trace_below_calls(struct trace_below *below, const struct rules_condition *c
 {
     double usual[TRACE_USUAL_WINDOWS];
     const size_t count = below->usual.count;
-    memcpy(usual, below->usual.items, count * sizeof *usual);
+    if (count)
+        memcpy(usual, below->usual.items, count * sizeof *usual);
     *calls = (struct rules_window_calls){
         .calls = below->calls,
         .failed = below->failed,
