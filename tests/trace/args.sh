@@ -377,7 +377,7 @@ Rust panic "by name"
 Rust panic "$(printf 'long %.0s' $(seq 51))l"
 Rust panic "called \`Option::unwrap()\` on a \`None\` value"
 EOF
-    LD_LIBRARY_PATH=$("$compiler" --print sysroot)/lib
+    LD_LIBRARY_PATH=$("$compiler" --print target-libdir)
     export LD_LIBRARY_PATH
     for flags in "" "-C prefer-dynamic"; do
         # shellcheck disable=SC2086
