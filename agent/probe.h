@@ -39,7 +39,7 @@
 
 enum {
     PROBE_MAGIC = 0x42505053, /* "SPPB" */
-    PROBE_VERSION = 34,
+    PROBE_VERSION = 35,
     /* one for each probed function of a process, and one to calibrate */
     PROBE_THUNKS = 262144,
     PROBE_POINTS = 32768,   /* behind them, for places that call: see trace/probes/points.h */
@@ -554,10 +554,9 @@ static inline void probe_keep_take_next(struct probe_shared *shared, uint64_t ru
 {
     uint64_t rest = 0;
     for (uint64_t left = rules; left; left &= left - 1) {
-        struct probe_keep_rule *rule = &shared->keep.rules[__builtin_ctzll(left)];
-        rule->since = probe_ticks();
-        atomic_store(&rule->taken, 0);
-        rest |= rule->rests_by_load ? 0 : left & -left;
+        const uint32_t number = (uint32_t)__builtin_ctzll(left);
+        probe_keep_start(&shared->keep, number, probe_ticks());
+        rest |= shared->keep.rules[number].rests_by_load ? 0 : left & -left;
     }
     if (rest)
         probe_keep_wake(shared, rest);

@@ -36,6 +36,13 @@ struct probe_keep_rule {
     _Atomic uint64_t dropped; /* calls that met it and found no room in their ring */
 };
 
+/* The last ticks at which a rule with `waits` began to take calls. Calls that begin afterwards and
+ * before the next one belong to it, also where the tracer counts them later. */
+enum { PROBE_KEEP_STARTS = 16 };
+struct probe_keep_starts {
+    _Atomic uint64_t count, ticks[PROBE_KEEP_STARTS];
+};
+
 /* Which calls of a function meet no rule, by few instructions (calls.S): those that are shorter
  * than `least`, unless a value is in a range, as (value << shift) - low <= span without signs. */
 struct probe_keep_quick {
@@ -221,8 +228,19 @@ struct probe_keep {
     _Atomic uint64_t resting;     /* rules that no call meets now, a bit each */
     _Atomic uint64_t is_filtered; /* the agent's: the program is about to filter its system calls */
     struct probe_keep_rule rules[PROBE_KEEP_RULES];
+    struct probe_keep_starts starts[PROBE_KEEP_RULES];
     uint64_t values[PROBE_VALUE_ROOM]; /* the tracer's: struct probe_values and pieces */
 };
+
+/* A rule that does not rest takes the next calls that begin at these ticks or later. */
+static inline void probe_keep_start(struct probe_keep *keep, uint32_t number, uint64_t ticks)
+{
+    struct probe_keep_starts *starts = &keep->starts[number];
+    struct probe_keep_rule *rule = &keep->rules[number];
+    atomic_store(&starts->ticks[atomic_fetch_add(&starts->count, 1) % PROBE_KEEP_STARTS], ticks);
+    rule->since = ticks;
+    atomic_store(&rule->taken, 0);
+}
 
 /* A kept call that has ended (PROBE_LOG_END); or one that is open, as the caller of a kept one
  * (PROBE_LOG_BEGIN), whose end follows. Each takes two units of a ring, and those of its values,

@@ -124,8 +124,10 @@ struct trace_kept {
 /* Calls that met all other conditions of a rule that only the tracer can decide. The agent counts
  * those of other rules. */
 struct trace_late_counts {
-    uint64_t seen, taken; /* for `every`, for `next` */
-    uint64_t since;       /* … as of struct probe_keep_rule */
+    uint64_t seen; /* for `every` */
+    struct trace_late_taken {
+        uint64_t start, calls;
+    } taken[PROBE_KEEP_STARTS]; /* for `next`; start: of struct probe_keep_starts */
     struct {
         uint64_t number, calls;
     } seconds[2]; /* for `first`: last odd and even second */

@@ -414,30 +414,54 @@ static bool is_thrown(const struct plan_expressions *expressions,
     return is;
 }
 
-static bool takes_next(struct trace_session *session, uint32_t number)
+/* The last start before a call; 0: the rule has none. */
+static uint64_t start_before(const struct probe_keep_starts *starts, uint64_t begin)
+{
+    uint64_t last = 0;
+    for (uint32_t i = 0; i < PROBE_KEEP_STARTS; i++) {
+        const uint64_t one = atomic_load(&starts->ticks[i]);
+        last = one <= begin && one > last ? one : last;
+    }
+    return last;
+}
+
+/* Calls by start. A new one replaces the oldest one. */
+static struct trace_late_taken *taken_since(struct trace_late_counts *counts, uint64_t start)
+{
+    struct trace_late_taken *oldest = counts->taken;
+    for (uint32_t i = 0; i < PROBE_KEEP_STARTS; i++) {
+        if (counts->taken[i].start == start)
+            return &counts->taken[i];
+        if (counts->taken[i].start < oldest->start)
+            oldest = &counts->taken[i];
+    }
+    *oldest = (struct trace_late_taken){.start = start};
+    return oldest;
+}
+
+/* The program may start the rule at any moment, also again while calls wait in the rings. */
+static bool takes_next(struct trace_session *session, uint32_t number, uint64_t begin)
 {
     struct probe_keep *keep = &session->process.shared->keep;
     const struct rules_keep *of = rule_of(session, number);
-    struct trace_late_counts *counts = &session->kept.late[number];
-    if (counts->since != keep->rules[number].since) { /* it waits again: probe_keep_take_next() */
-        counts->since = keep->rules[number].since;
-        counts->taken = 0;
+    const struct probe_keep_starts *starts = &keep->starts[number];
+    const uint64_t start = start_before(starts, begin), bit = UINT64_C(1) << number;
+    struct trace_late_taken *taken = taken_since(&session->kept.late[number], start);
+    if (taken->calls + 1 >= of->next && !of->load && start == start_before(starts, UINT64_MAX)) {
+        atomic_fetch_or(&keep->resting, bit);
+        if (start != start_before(starts, UINT64_MAX))
+            probe_keep_wake(session->process.shared, bit);
     }
-    if (counts->taken + 1 >= of->next && !of->load) {
-        atomic_fetch_or(&keep->resting, UINT64_C(1) << number);
-        if (counts->since != keep->rules[number].since)
-            probe_keep_wake(session->process.shared, UINT64_C(1) << number);
-    }
-    return counts->taken++ < of->next;
+    return taken->calls++ < of->next;
 }
 
-/* Whether a rule takes one more call, which ended at so many ticks: as takes_call() in the agent.
- */
-static bool takes_one_more(struct trace_session *session, uint32_t number, uint64_t end)
+/* Whether a rule takes one more call: as takes_call() in the agent. */
+static bool takes_one_more(struct trace_session *session, uint32_t number,
+                           const struct probe_kept *call)
 {
     const struct rules_keep *of = rule_of(session, number);
     struct trace_late_counts *counts = &session->kept.late[number];
-    const uint64_t second = (uint64_t)((double)end * session->trace->clock.tick_ns / 1e9);
+    const uint64_t second = (uint64_t)((double)call->end * session->trace->clock.tick_ns / 1e9);
     if (of->every && ++counts->seen % of->every)
         return false;
     if (counts->seconds[second & 1].number != second) {
@@ -446,7 +470,7 @@ static bool takes_one_more(struct trace_session *session, uint32_t number, uint6
     }
     if (of->first && counts->seconds[second & 1].calls++ >= of->first)
         return false;
-    return !of->next || takes_next(session, number);
+    return !of->next || takes_next(session, number, call->begin);
 }
 
 uint64_t trace_late_meets(struct trace_session *session, const struct probe_kept *call,
@@ -477,7 +501,7 @@ uint64_t trace_late_meets(struct trace_session *session, const struct probe_kept
                                                           : UNKNOWN;
         *unread |= answer == UNKNOWN ? bit : 0;
         if (answer == YES &&
-            (!rules_keep_is_late(&rule->rule) || takes_one_more(session, number, call->end)))
+            (!rules_keep_is_late(&rule->rule) || takes_one_more(session, number, call)))
             rules |= bit;
     }
     return rules;

@@ -65,12 +65,17 @@ static void put(struct scene *scene, const void *bytes, uint16_t length, uint16_
 }
 
 /* Whether the call meets the rule; 2: that could not be read. */
-static int meets(struct scene *scene)
+static int meets_at(struct scene *scene, uint64_t begin)
 {
-    const struct probe_kept call = {0};
+    const struct probe_kept call = {.begin = begin};
     const uint64_t met = trace_late_meets(&scene->session, &call, &scene->taken, 1, &scene->unread);
     scene->taken.bytes = 0;
     return scene->unread ? 2 : (int)met;
+}
+
+static int meets(struct scene *scene)
+{
+    return meets_at(scene, 0);
 }
 
 static void end(struct scene *scene)
@@ -220,12 +225,46 @@ static void test_without_word(void)
     end(&scene);
 }
 
+static void start_at(struct probe_keep *keep, uint64_t ticks)
+{
+    probe_keep_start(keep, 0, ticks);
+    atomic_store(&keep->resting, 0);
+}
+
+/* Calls are counted after the program has started the rule again, in any order of threads. */
+static void test_next(void)
+{
+    static const struct {
+        uint64_t begin;
+        bool is_taken, rests;
+    } calls[] = {{110, true, false}, {120, false, false}, {310, true, true}, {210, true, true},
+                 {320, false, true}, {220, false, true},  {130, false, true}};
+    begin(&scene, "next and x = \"one\"", &view, 0);
+    struct probe_keep *keep = &scene.session.process.shared->keep;
+    for (uint64_t start = 100; start <= 300; start += 100)
+        start_at(keep, start);
+    for (size_t i = 0; i < sizeof calls / sizeof *calls; i++) {
+        put(&scene, "one", 3, 0);
+        CU_ASSERT_EQUAL(meets_at(&scene, calls[i].begin), calls[i].is_taken);
+        CU_ASSERT_EQUAL(atomic_load(&keep->resting), calls[i].rests);
+    }
+    for (uint64_t start = 400; start < 400 + 10 * (uint64_t)PROBE_KEEP_STARTS; start += 10) {
+        start_at(keep, start);
+        put(&scene, "one", 3, 0);
+        CU_ASSERT_EQUAL(meets_at(&scene, start), 1);
+        put(&scene, "one", 3, 0);
+        CU_ASSERT_EQUAL(meets_at(&scene, start + 1), 0);
+    }
+    end(&scene);
+}
+
 void sprof_suite_trace_keep_late(void);
 
 void sprof_suite_trace_keep_late(void)
 {
     CU_pSuite suite = CU_add_suite("trace/keep_late", NULL, NULL);
     CU_add_test(suite, "a text in registers", test_passed_text);
+    CU_add_test(suite, "the next call", test_next);
     CU_add_test(suite, "what has changed, by its bytes", test_changed_bytes);
     CU_add_test(suite, "texts that have changed", test_changed_text);
     CU_add_test(suite, "numbers that are refused", test_refused_numbers);
