@@ -116,30 +116,49 @@ static int read_paths(struct parser *parser, struct rules_capture *capture)
 
 /* == All == */
 
+/* Returns the length of the bracket expression, escaped character or beginning of a group that
+ * `text` begins with; 0: none. All may hold colons: "[[:digit:]]", "\:", "(?i:". */
+static size_t skipped_length(const char *text)
+{
+    if (*text == '\\' && text[1])
+        return 2;
+    if (!strncmp(text, "(?", 2)) {
+        const size_t flags = 2 + strspn(text + 2, "^-abcdefghijklmnopqrstuvwxyz");
+        return text[flags] == ':' ? flags + 1 : 2;
+    }
+    if (*text != '[')
+        return 0;
+    size_t at = text[1] == '^' ? 2 : 1;
+    at += text[at] == ']'; /* the first one is a character */
+    while (text[at] && text[at] != ']') {
+        const char *class_end = strncmp(text + at, "[:", 2) ? NULL : strstr(text + at, ":]");
+        at = class_end                          ? (size_t)(class_end - text) + 2
+             : text[at] == '\\' && text[at + 1] ? at + 2
+                                                : at + 1;
+    }
+    return text[at] ? at + 1 : 0;
+}
+
 /* Returns the position of the colon after the expression for functions; without one, the length. */
 static size_t find_colon(const char *text)
 {
     const bool is_quoted = *text == '"';
     const char *quote = is_quoted ? strchr(text + 1, '"') : NULL;
     size_t at = quote ? (size_t)(quote - text) + 1 : 0;
-    for (; text[at]; at++) {
-        const bool is_group = at >= 2 && text[at - 1] == '?' && text[at - 2] == '('; /* "(?:a|b)" */
-        if (text[at] != ':' || is_group)
-            continue;
-        if (text[at + 1] != ':')
+    while (text[at]) {
+        const bool is_colon = text[at] == ':', is_scope = is_colon && text[at + 1] == ':';
+        const size_t skipped = skipped_length(text + at);
+        if (is_colon && !is_scope)
             break;
-        at++;
+        at += skipped ? skipped : is_scope ? 2 : 1;
     }
     return at;
 }
 
-static int read_function(struct parser *parser, struct rules_capture *capture)
+/* Without blanks at its end and quotes around it. */
+static int take_function(struct parser *parser, const char *begin, size_t length,
+                         struct rules_capture *capture)
 {
-    const size_t colon = find_colon(parser->text);
-    const char *begin = parser->text;
-    size_t length = colon;
-    if (!begin[colon])
-        return 0;
     while (length && (begin[length - 1] == ' ' || begin[length - 1] == '\t'))
         length--;
     if (length >= 2 && *begin == '"' && begin[length - 1] == '"') {
@@ -149,8 +168,16 @@ static int read_function(struct parser *parser, struct rules_capture *capture)
     if (!length)
         return refuse(parser, "an expression for functions before the colon");
     capture->function = strndup(begin, length);
-    parser->at = colon + 1;
     return capture->function ? 0 : sprof_error_memory(parser->error);
+}
+
+static int read_function(struct parser *parser, struct rules_capture *capture)
+{
+    const size_t colon = find_colon(parser->text);
+    const int result =
+        parser->text[colon] ? take_function(parser, parser->text, colon, capture) : 0;
+    parser->at = parser->text[colon] && !result ? colon + 1 : 0;
+    return result;
 }
 
 /* "entry" and "exit" are keywords only before a value. */
@@ -196,8 +223,8 @@ int rules_request_parse(struct rules_capture *request, const char *text, struct 
                               "this names no request; at ^ give ", "the end: one value names it",
                               error);
     }
-    *request = (struct rules_capture){.text = text, .function = strdup(text)};
-    return request->function ? 0 : sprof_error_memory(error);
+    *request = (struct rules_capture){.text = text};
+    return take_function(&(struct parser){.text = text, .error = error}, text, colon, request);
 }
 
 void rules_capture_release(struct rules_capture *capture)

@@ -42,6 +42,23 @@ static void test_requests(void)
     CU_ASSERT_STRING_EQUAL(request.function, "(?:on|at)_");
     CU_ASSERT_TRUE(request.at_entry && request.path_count == 1);
     rules_capture_release(&request);
+    static const char *const texts[][2] = {
+        {"^h_[[:digit:]]+$", "^h_[[:digit:]]+$"},
+        {"\"^h_[[:digit:]]+$\"", "^h_[[:digit:]]+$"},
+        {"(?i:on_event)", "(?i:on_event)"},
+        {"(?i-s:on_event): c->id", "(?i-s:on_event)"},
+        {"^[^]:[:alpha:]\\]:]+ : c->id", "^[^]:[:alpha:]\\]:]+"},
+        {"operator\\[\\]: c->id", "operator\\[\\]"},
+        {"a[: c->id", "a["},
+        {"(?<name>a): c->id", "(?<name>a)"},
+    };
+    for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
+        CU_ASSERT_EQUAL_FATAL(rules_request_parse(&request, texts[i][0], &error), 0);
+        CU_ASSERT_STRING_EQUAL(request.function, texts[i][1]);
+        CU_ASSERT_EQUAL(request.path_count, strstr(texts[i][0], "c->id") != NULL);
+        rules_capture_release(&request);
+    }
+    CU_ASSERT_EQUAL(rules_request_parse(&request, "\"\"", &error), SPROF_EUSAGE);
     CU_ASSERT_EQUAL(rules_request_parse(&request, "^on_: a, b", &error), SPROF_EUSAGE);
     CU_ASSERT_PTR_NOT_NULL(strstr(error.message, "one value names it"));
 }
