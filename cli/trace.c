@@ -58,9 +58,11 @@ static int check_keep(const struct cli_trace_arguments *arguments, struct sprof_
                                arguments->keep.arguments        ? ""
                                : arguments->keep.captures.count ? " 'r->host'"
                                                                 : " '^handle_'");
-    if (arguments->keep.text_bytes && !arguments->keep.arguments && !arguments->keep.captures.count)
+    if (arguments->keep.text_bytes && !arguments->keep.arguments &&
+        !arguments->keep.captures.count && !arguments->keep.requests_of.path_count)
         return sprof_error_set(error, SPROF_EUSAGE, 0,
-                               "--text is about values of calls: give --args or --capture, too");
+                               "--text is about values of calls: give --args or --capture, or "
+                               "--request with a value, too");
     for (size_t i = 0; i < sizeof excluded / sizeof *excluded; i++)
         if (arguments->keep.list.count && excluded[i].given)
             return sprof_error_set(error, SPROF_EUSAGE, 0, "--keep does not go with --%s: %s",

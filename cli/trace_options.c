@@ -214,7 +214,8 @@ const struct cli_option cli_trace_options[] = {
      "config.level\"; parameters, their fields, and static and global variables, read when calls "
      "end",
      FIELD(keep), cli_add_capture},
-    {"text", 0, "SIZE", "with --args and --capture: read so many bytes of a text, up to 4K (256)",
+    {"text", 0, "SIZE",
+     "with --args, --capture and --request: read so many bytes of a text, up to 4K (256)",
      FIELD(keep.text_bytes), cli_set_text_bytes},
     {"request", 0, "RE[: EXPR]",
      "with --keep: each call of such functions is a request, as of sprof_request() of <sprof.h>, "

@@ -6,6 +6,7 @@
 #include "report/kept_values.h"
 #include "report/utf8_text.h"
 
+#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -129,6 +130,14 @@ static void find_focused(struct layout *layout)
 
 /* == Rows == */
 
+/* As in SQL: programs may give requests negative numbers. */
+static const char *request_text(struct report_dataset *dataset, uint64_t request)
+{
+    char text[NUMBER_BYTES];
+    snprintf(text, sizeof text, "%" PRId64, (int64_t)request);
+    return request ? sprof_arena_text(&dataset->arena, text) : NULL;
+}
+
 static int add_row(struct layout *layout, uint32_t place, uint32_t depth, bool is_last)
 {
     struct report_dataset *dataset = layout->dataset;
@@ -162,7 +171,7 @@ static int add_row(struct layout *layout, uint32_t place, uint32_t depth, bool i
     report_table_put_text(table, result ? result : "");
     report_table_put_text(table, thrown ? thrown : "");
     report_table_put_text(table, beside ? beside : "");
-    report_table_put_count(table, call->request ? call->request : TABLE_UNKNOWN);
+    report_table_put_text(table, request_text(dataset, call->request));
     report_table_put_text(table, call->label ? call->label : "");
     report_table_put_count(table, call->asked_id ? call->asked_id : TABLE_UNKNOWN);
     report_table_put_count(table, call->running_ns ? call->running_ns : TABLE_UNKNOWN);
@@ -242,7 +251,7 @@ static void add_columns(struct table *table, bool has_requests, bool has_states)
         {.key = "result", .kind = TABLE_NAME, .only_data = true},
         {.key = "exception", .kind = TABLE_NAME, .only_data = true},
         {.key = "values", .kind = TABLE_NAME, .only_data = true},
-        {.title = "request", .key = "request", .kind = TABLE_COUNT},
+        {.title = "request", .key = "request", .kind = TABLE_NUMBER},
         {.title = "label", .key = "request_label", .kind = TABLE_NAME, .optional = TABLE_SECOND},
         {.key = "asked_id", .kind = TABLE_COUNT, .only_data = true},
         {.key = "running_s", .kind = TABLE_LENGTH, .only_data = true},
@@ -318,7 +327,7 @@ static void append_requests(struct sprof_str *text, const struct report_dataset 
     sprof_str_appendf(text, ", %s request%s", sprof_digits_of(dataset->kept_requests.count).text,
                       sprof_plural(dataset->kept_requests.count));
     if (slowest)
-        sprof_str_appendf(text, ", the slowest %llu%s%s: %s", (unsigned long long)slowest->id,
+        sprof_str_appendf(text, ", the slowest %lld%s%s: %s", (long long)slowest->id,
                           slowest->label ? " " : "", slowest->label ? slowest->label : "",
                           report_number_length(length, slowest->end_ns - slowest->start_ns));
 }

@@ -115,8 +115,9 @@ void trace_captures_note_request(struct trace_session *session, uint32_t at,
     } else {
         const struct symbolize_type *type = located->type;
         const bool is_reference = type->kind == SYMBOLIZE_REFERENCE && type->to;
-        if (!trace_values_is_text(type) && !trace_values_number(is_reference ? type->to : type))
-            unmet.what = "it is no text, and no integer of up to 8 bytes, float or double";
+        const enum probe_number number = trace_values_number(is_reference ? type->to : type);
+        if (!trace_values_is_text(type) && number != PROBE_SIGNED && number != PROBE_UNSIGNED)
+            unmet.what = "it is no text, and no integer of up to 8 bytes";
     }
     if (unmet.what) {
         session->values.request_unmet = unmet;

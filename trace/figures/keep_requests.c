@@ -74,7 +74,7 @@ static bool read_name(const struct trace_session *session, uint32_t function,
     if (!noted || !noted->request)
         return false;
     trace_values_cut(&call, values->pieces, values->bytes);
-    return trace_late_number(&call, noted->request - 1u, number, label) && *number;
+    return trace_late_number(&call, noted->request - 1u, number, label);
 }
 
 void trace_requests_name(struct trace_session *session, struct trace_open_caller *call,
