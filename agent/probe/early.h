@@ -4,13 +4,21 @@
 
 #include "agent/probe/values.h"
 
-/* Call it after save_words(). NULL: no pieces, or no rule can keep the call. */
+/* A call that no rule can keep is written for its value where it is a request. */
+static inline bool may_be_written(uint32_t function)
+{
+    return rules_in_force(function) ||
+           atomic_load_explicit(&probe_inside.shared->keep_values[function], memory_order_relaxed) &
+               PROBE_VALUES_REQUEST;
+}
+
+/* Call it after save_words(). NULL: no pieces, or none are written. */
 static SAVES_ALL __attribute__((noinline)) struct early *
 copy_early(struct thread *thread, const struct record *record, uint32_t function)
 {
     const struct probe_values *values = values_of(function);
     struct valued *valued = valued_of(thread);
-    if (!values || !values->early || !rules_in_force(function))
+    if (!values || !values->early || !may_be_written(function))
         return NULL;
     const uint64_t slot = record->slot & ~(uint64_t)POINT, now = probe_ticks();
     while (valued->next_early && early_of(thread, valued->next_early - 1)->slot <= slot)

@@ -156,6 +156,7 @@ NI int step(int n) { int sum = leaf(n); BODY; return sum; }
 NI int on_event(struct conn *conn, int event) { if (conn->id == 103) usleep(20000); int sum = step(event); BODY; return sum; }
 NI int on_job(int fd, struct conn *conn) { int sum = step(fd) + on_event(conn, -1); BODY; return sum; }
 NI int other(int n) { int sum = step(n); BODY; return sum; }
+NI double half(double x) { BODY; return x / 2; }
 NI int once(struct conn **at) { struct conn *conn = *at; int sum = leaf(conn->id); *at = NULL; BODY; return sum; }
 static void *pool(void *start)
 {
@@ -176,7 +177,7 @@ int main(void)
     for (int i = 0; i < 2; i++) pthread_join(threads[i], NULL);
     struct conn *conn = &conns[0];
     once(&conn);
-    return 0;
+    return half(0.5) > 1;
 }
 END
     cc -O2 -g -pthread valued.c -o valued || fail "it does not compile"
@@ -205,6 +206,17 @@ valued)
     valued --request '^on_job: fd' --keep 'every 1 : ^step$'
     is "0 is none, and inner ones belong to it" "SELECT request || ' ' || kept_calls || ' ' || label AS v FROM v_request ORDER BY 1" \
         "1 4 on_job 2 4 on_job 3 4 on_job 4 4 on_job 5 4 on_job"
+    grep -q 'could not be read' notes && fail "0 was read: $(cat notes)"
+    # Negative numbers, as the page of SQL has them; a text is read as far as --text says.
+    valued --request '^on_event: event' --text 6 --keep 'every 1 : ^on_event$'
+    "$SPROF" report --kept --request -1 t.db --format csv >out 2>&1 || fail "no report: $(cat out)"
+    [ "$(grep -c ',on_event,' out) $(grep -c ',-1,on_event,' out)" = "6 6" ] || fail "not the calls of -1: $(cat out)"
+    valued --request '^on_event: conn->name' --text 4 --keep 'every 1 : ^on_event$'
+    is "by the beginning of a text" "SELECT label || ' ' || parts AS v FROM v_request" "peer 24"
+    valued --request '^half: x' --keep 'every 1 : ^half$'
+    grep -q 'it is no text, and no integer of up to 8 bytes' notes || fail "a floating-point number: $(cat notes)"
+    valued --request '^on_event: entry conn->id' --keep 'every 1 : ^leaf$'
+    is "at the entry, of functions without a rule" "SELECT request || ' ' || parts AS v FROM v_request ORDER BY 1" "101 4 102 4 103 4 104 4 105 4 106 4"
     # As it was at the beginning: when the call has ended there is nothing left.
     valued --request '^once: entry at->id' --keep 'every 1 : ^once$'
     grep -q 'at \^' notes || grep -q -- '--request of once' notes || fail "a field of a pointer: $(cat notes)"
