@@ -136,9 +136,9 @@ loop_chance() {
     wait_until 60 is_complete
     local before
     before=$(segments d | wc -l)
-    sleep 4
+    sleep 5
     kill -INT "$child" && wait "$child" || fail "exit status $?"
-    holds "$(segments d | wc -l) <= $before + 1" "the budget leaves segments out"
+    holds "$(segments d | wc -l) <= $before + 2" "the budget leaves segments out"
     # What is within the budget is recorded.
     start "$SPROF" record --loop 1s --budget 100000000 -p "$spins" -F 99 -o e
     wait_until 60 at_least 3 e
