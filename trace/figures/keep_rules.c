@@ -271,7 +271,7 @@ int trace_keep_begin(struct trace_session *session, size_t first, struct sprof_e
 
 /* == Changes while a trace runs == */
 
-/* Kept calls need the number in each open call, which must have no other purpose. */
+/* Kept calls need the number in each open call. */
 static int refuse_rules(const struct trace_session *session, struct sprof_error *error)
 {
     const struct trace_options *options = &session->options;
@@ -308,11 +308,11 @@ static int add_to(struct trace_session *program, size_t i, struct found *found,
                   matches = may_apply(probe) ? matches_name(rule, probe->function, error) : 0;
         result = matches < 0 ? matches : is_above < 0 ? is_above : 0;
         if (is_above > 0) {
-            found->above += probe->is_chosen;
+            found->above += trace_may_be_chosen(program, probe);
             atomic_fetch_or(&shared->keep_above[f], bit);
         }
         if (matches > 0) {
-            found->functions += probe->is_chosen;
+            found->functions += trace_may_be_chosen(program, probe);
             trace_keep_write(program, (uint32_t)f, atomic_load(&shared->keep_masks[f]) | bit);
         }
     }
@@ -350,7 +350,7 @@ static int refuse_expression(const struct trace_session *session, const char *ex
     for (size_t p = 0; p < session->trace->programs.count; p++) {
         const struct trace_session *program = session->trace->programs.items[p];
         for (size_t f = 0; f < program->probes.count; f++)
-            if (program->probes.items[f].is_chosen)
+            if (trace_may_be_chosen(program, &program->probes.items[f]))
                 sprof_suggest_offer(&near, expression, program->probes.items[f].function->name);
     }
     sprof_suggest_append(&text, &near);
@@ -369,7 +369,8 @@ static int refuse_useless(const struct trace_session *session, size_t i, const s
     const char *const below = rule->expressions[RULES_KEEP_BY_BELOW];
     const char *const call =
         rule->function ? rule->function : rule->expressions[RULES_KEEP_BY_CALL];
-    bool is_bound = !trace_values_needs(rule);
+    /* A drill-down finds values once functions have probes. */
+    bool is_bound = !trace_values_needs(rule) || session->options.drill.adaptive;
     for (size_t p = 0; p < session->trace->programs.count; p++)
         is_bound |= session->trace->programs.items[p]->values.bound >> i & 1;
     if (session->trace->membership->may_grow)

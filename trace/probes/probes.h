@@ -12,6 +12,9 @@ struct plan_expressions;
  * names: there are none. */
 int trace_choose(struct trace_session *session, struct sprof_error *error);
 
+/* A chosen function, or one that a drill-down may choose. */
+bool trace_may_be_chosen(const struct trace_session *session, const struct trace_probe *probe);
+
 /* Warns, with similar names, if an expression matches no (`timed`) probe. */
 int trace_report_unfound(const struct trace_session *session, const char *option,
                          const char *expression, const struct plan_expressions *expressions,

@@ -1,6 +1,11 @@
 /* Reports expressions that match no function. */
 #include "trace/probes/probes.h"
 
+bool trace_may_be_chosen(const struct trace_session *session, const struct trace_probe *probe)
+{
+    return probe->is_chosen || (session->options.drill.adaptive && probe->is_spare);
+}
+
 int trace_report_unfound(const struct trace_session *session, const char *option,
                          const char *expression, const struct plan_expressions *expressions,
                          bool timed, struct sprof_error *error)
@@ -10,8 +15,7 @@ int trace_report_unfound(const struct trace_session *session, const char *option
     int found = 0;
     for (size_t i = 0; i < session->probes.count && !found; i++) {
         const struct trace_probe *probe = &session->probes.items[i];
-        const bool may_come = session->options.drill.adaptive && probe->is_spare;
-        if (!(probe->is_chosen || may_come) || (timed && probe->tier != PROBE_FULL))
+        if (!trace_may_be_chosen(session, probe) || (timed && probe->tier != PROBE_FULL))
             continue;
         found = plan_expressions_match(expressions, probe->function, error);
         if (!found)
