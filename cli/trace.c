@@ -198,7 +198,7 @@ static int choose_recorded(struct cli_terminal *terminal, struct cli_trace_argum
     for (size_t i = 0; i < chosen->functions.count; i++)
         if (sprof_vec_push(&arguments->functions.list, chosen->functions.items[i]))
             return sprof_error_memory(error);
-    cli_say(terminal, "%s: %s function%s whose calls were kept or left by an exception",
+    cli_say(terminal, "%s: %s function%s whose calls were kept or left without a return",
             arguments->errors_of, sprof_digits_of(chosen->count).text, sprof_plural(chosen->count));
     return 0;
 }

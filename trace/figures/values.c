@@ -476,6 +476,8 @@ int trace_values_serve(struct trace_session *session)
 {
     struct sprof_error error = {0};
     bool has_added = false;
+    if (!trace_values_are_wanted(session))
+        return 0;
     for (size_t i = 0; i < session->probes.count && !has_added; i++)
         has_added = session->probes.items[i].is_added;
     return has_added ? find_values(session, 0, UINT64_MAX, true, &error) : 0;
