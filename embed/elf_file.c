@@ -541,11 +541,10 @@ static int put(const struct writing *writing, const char *output, struct sprof_e
         done = write_whole(fd, writing->out, writing->size) && !fchmod(fd, writing->file->mode);
         saved = errno;
     }
-    if (fd >= 0 && close(fd) && done) {
-        saved = errno;
-        done = false;
-    }
-    if (done && renameat(place.directory_fd, name, place.directory_fd, place.name)) {
+    if (fd >= 0 &&
+        (close(fd) ||
+         (done && renameat(place.directory_fd, name, place.directory_fd, place.name))) &&
+        done) {
         saved = errno;
         done = false;
     }
