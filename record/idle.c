@@ -1,4 +1,5 @@
 /* Books what CPUs were idle while the whole machine is recorded: "[idle]", an event of its own. */
+#include "base/proc.h"
 #include "record/session.h"
 
 /* Sampling idle CPUs would wake them; the kernel counts what they are idle by itself, so that each
@@ -12,8 +13,10 @@ struct booking {
 static int begin(struct record_session *session, uint64_t now_ns)
 {
     const struct store_event event = {.name = MODEL_EVENT_IDLE, .is_clock = true, .varying = true};
+    /* in another pid namespace 0 is what runs outside: see sampler_merge_outside() */
+    const pid_t number = sprof_proc_in_first_pid_namespace() ? 0 : -1;
     const struct model_thread *thread =
-        recording_thread(session->recording, 0, 0, MODEL_IDLE, now_ns);
+        recording_thread(session->recording, number, number, MODEL_IDLE, now_ns);
     if (!thread || recording_pseudo(session->recording, MODEL_PSEUDO_IDLE, &session->idle.node) ||
         recording_add_event(session->recording, &event, &session->idle.event))
         return SPROF_ENOMEM;

@@ -223,7 +223,8 @@ enclosed() {
     expect 0 unshare -pf --mount-proc "$SPROF" record -a -o t.db -- sh -c './within 100; sleep 0.3'
     said '% of the samples are of processes outside this container'
     holds "$(sql t.db "SELECT count(*) FROM v_sample WHERE process = '[outside the container]'") > 0" "samples of what is outside"
-    holds "$(sql t.db "SELECT count(DISTINCT id) FROM process WHERE pid <= 0") == 1" "one process outside"
+    holds "$(sql t.db "SELECT count(DISTINCT id) FROM process WHERE pid = 0") == 1" "one process outside"
+    holds "$(sql t.db "SELECT count(*) FROM process WHERE pid < 0 AND name <> '[idle]'") == 0" "idle time of its own"
     holds "$(sql t.db "SELECT count(*) FROM v_sample WHERE process = '[outside the container]'
         AND module NOT IN ('[unknown]', '[kernel]', '[none]') AND module NOT GLOB '*.ko'") == 0" "no code of what is outside"
     holds "$(sql t.db "SELECT count(*) FROM v_sample WHERE process = 'within' AND leaf = 'spin_here'") > 0" "names of what is within"
