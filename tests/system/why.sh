@@ -182,7 +182,7 @@ rotate | readers | pool | inversion | straggler | semaphore | processes | start 
     program=$PROGRAMS/bottleneck
     case $1 in
     inversion) looks "$1" 300 ;;
-    readers) looks "$1" 600 ;;
+    rotate | readers) looks "$1" 600 ;; # more looks at holders
     *) looks "$1" ;;
     esac
     case $1 in
