@@ -531,7 +531,7 @@ static int put(const struct writing *writing, const char *output, struct sprof_e
 {
     struct sprof_place place;
     char name[NAME_MAX + 1];
-    int result = 0, saved = -sprof_place_find(&place, output), fd = -1;
+    int saved = -sprof_place_find(&place, output), fd = -1;
     bool done = false;
     if (!saved && place.opened_fd >= 0)
         saved = EINVAL;
@@ -548,14 +548,12 @@ static int put(const struct writing *writing, const char *output, struct sprof_e
         saved = errno;
         done = false;
     }
-    if (!done) {
-        if (fd >= 0)
-            unlinkat(place.directory_fd, name, 0);
-        result = sprof_error_set(error, SPROF_EIO, saved, "cannot write %s: %s", output,
-                                 strerror(saved));
-    }
+    if (!done && fd >= 0)
+        unlinkat(place.directory_fd, name, 0);
     sprof_place_close(&place);
-    return result;
+    return done ? 0
+                : sprof_error_set(error, SPROF_EIO, saved, "cannot write %s: %s", output,
+                                  strerror(saved));
 }
 
 /* Where everything is, from the end of the segment on. */

@@ -10,14 +10,8 @@ static struct plan_function functions[FUNCTIONS];
 
 static void begin(void)
 {
-    made_begin(&made, &in_memory, FUNCTIONS);
-    for (size_t i = 0; i < FUNCTIONS; i++)
-        functions[i] = (struct plan_function){.name = "f", .start = 0x100 * (i + 1)};
-    made_file(&made, "/app/program", 0, functions, FUNCTIONS);
-    for (size_t i = 0; i < FUNCTIONS; i++)
-        made_probe(&made, (struct trace_probe){.function = &functions[i],
-                                               .tier = PROBE_FULL,
-                                               .is_chosen = i != NOT_CHOSEN});
+    made_begin_with(&made, &in_memory, functions, FUNCTIONS);
+    made.session.probes.items[NOT_CHOSEN].is_chosen = false;
     trace_take_time(&made.session);
     made.session.times.ns_per_tick = 1;
 }

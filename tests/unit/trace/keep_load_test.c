@@ -11,13 +11,7 @@ static struct plan_function functions[FUNCTIONS];
 
 static void begin(void)
 {
-    made_begin(&made, &in_memory, FUNCTIONS);
-    for (size_t i = 0; i < FUNCTIONS; i++)
-        functions[i] = (struct plan_function){.name = "f", .start = 0x100 * (i + 1)};
-    made_file(&made, "/app/program", 0, functions, FUNCTIONS);
-    for (size_t i = 0; i < FUNCTIONS; i++)
-        made_probe(&made, (struct trace_probe){
-                              .function = &functions[i], .tier = PROBE_FULL, .is_chosen = true});
+    made_begin_with(&made, &in_memory, functions, FUNCTIONS);
     made.trace.clock.tick_ns = 1;
     made.session.times.now_ns = 100 * (uint64_t)SECOND;
 }

@@ -105,13 +105,7 @@ static void raise_least(uint32_t function)
 /* Rule 0 waits, rule 1 does for load, rule 2 is for calls of 5 ticks. */
 static void begin(void)
 {
-    made_begin(&made, &in_memory, FUNCTIONS);
-    for (size_t i = 0; i < FUNCTIONS; i++)
-        functions[i] = (struct plan_function){.name = "f", .start = 0x100 * (i + 1)};
-    made_file(&made, "/app/program", 0, functions, FUNCTIONS);
-    for (size_t i = 0; i < FUNCTIONS; i++)
-        made_probe(&made, (struct trace_probe){
-                              .function = &functions[i], .tier = PROBE_FULL, .is_chosen = true});
+    made_begin_with(&made, &in_memory, functions, FUNCTIONS);
     struct probe_shared *shared = made.session.process.shared;
     const struct probe_keep_rule any = {.over = INT64_MIN, .self = INT64_MIN, .next = 1};
     shared->function_count = FUNCTIONS;

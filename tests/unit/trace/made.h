@@ -85,6 +85,19 @@ static inline struct trace_probe *made_probe(struct made *made, struct trace_pro
     return &session->probes.items[session->probes.count - 1];
 }
 
+/* made_begin, with a file of so many functions, each of which has a probe. */
+static inline void made_begin_with(struct made *made, const struct probe_backend *backend,
+                                   struct plan_function *functions, size_t count)
+{
+    made_begin(made, backend, (uint32_t)count);
+    for (size_t i = 0; i < count; i++)
+        functions[i] = (struct plan_function){.name = "f", .start = 0x100 * (i + 1)};
+    made_file(made, "/app/program", 0, functions, count);
+    for (size_t i = 0; i < count; i++)
+        made_probe(made, (struct trace_probe){
+                             .function = &functions[i], .tier = PROBE_FULL, .is_chosen = true});
+}
+
 static inline struct probe_stat *made_stat(const struct made *made, uint32_t number)
 {
     const struct counters_pages pages = trace_pages(&made->session);
