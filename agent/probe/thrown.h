@@ -219,12 +219,10 @@ static inline int language_of(uint64_t kind)
     return -1;
 }
 
-static inline uint16_t copy_text(const struct thread *thread, uint64_t from, uint8_t *to,
-                                 uint64_t most, uint64_t now)
+static inline uint16_t length_of(const uint8_t *text, int64_t most)
 {
-    const int64_t got = read_memory(thread, to, from, most, now);
     uint16_t length = 0;
-    while (length < got && to[length])
+    while (length < most && text[length])
         length++;
     return length;
 }
@@ -250,13 +248,17 @@ static SAVES_ALL __attribute__((noinline)) void take_thrown(const struct thread 
     }
     kept->language = (uint8_t)language;
     if (is_named)
-        kept->type_bytes = copy_text(thread, said.name, to, THROWN_TYPE_BYTES, now);
+        kept->type_bytes =
+            length_of(to, read_memory(thread, to, said.name, THROWN_TYPE_BYTES, now));
     if (!said.text || (language == PROBE_CXX && !kept->type_bytes))
         return;
     const uint64_t most =
         said.bytes && said.bytes < THROWN_TEXT_BYTES ? said.bytes : THROWN_TEXT_BYTES;
+    const int64_t got = read_memory(thread, to + kept->type_bytes, said.text, most, now);
+    if (said.bytes ? got < (int64_t)most : got <= 0)
+        return;
     kept->has_text = 1;
-    kept->text_bytes = copy_text(thread, said.text, to + kept->type_bytes, most, now);
+    kept->text_bytes = said.bytes ? (uint16_t)most : length_of(to + kept->type_bytes, got);
 }
 
 #endif

@@ -148,8 +148,8 @@ static inline bool may_read(const struct thread *thread, uint64_t now)
     return true;
 }
 
-/* Copies up to a missing page; the thread's own stack without a system call. Returns the bytes
- * copied; -1: not allowed now. */
+/* Copies up to a missing page; where it runs on the thread's own stack, from that without a system
+ * call. Returns the bytes copied; -1: not allowed now. */
 static inline int64_t read_memory(const struct thread *thread, void *to, uint64_t from,
                                   uint64_t size, uint64_t now)
 {
@@ -157,7 +157,8 @@ static inline int64_t read_memory(const struct thread *thread, void *to, uint64_
     const uint64_t here = (uint64_t)(uintptr_t)__builtin_frame_address(0);
     if (!size)
         return 0;
-    if (from >= here && from < thread->high && size <= thread->high - from) {
+    if (is_own(thread, here) && from >= here && from < thread->high &&
+        size <= thread->high - from) {
         for (uint64_t i = 0; i < size; i++)
             ((uint8_t *)to)[i] = ((const volatile uint8_t *)(uintptr_t)from)[i];
         return (int64_t)size;

@@ -1,6 +1,6 @@
 #!/bin/bash
 # sprof trace --args: arguments and results of kept calls, by debug information.
-#   args.sh values | readers | words | quick | bad | conditions | thrown | panics | raised | errors | refused
+#   args.sh values | readers | words | quick | bad | stacks | conditions | thrown | panics | raised | errors | refused
 set -u
 . "$(dirname "$0")/lib.sh"
 
@@ -248,6 +248,38 @@ EOF
     [ "$(cat later)" = 'later(heap = "on the heap") later(heap = 0x… not read)' ] || fail "under a filter: $(cat later)"
 }
 
+# On a coroutine's stack, which does not end where the thread's does: texts near the ends of what is mapped above it.
+stacks() {
+    cat >stacks.c <<'EOF'
+#include <stdio.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <ucontext.h>
+#define NI __attribute__((noinline))
+#define BODY __asm__ volatile("nop; nop; nop; nop; nop" ::: "memory")
+enum { STACK = 1 << 18, PAGE = 4096 };
+static ucontext_t outside, inside;
+static char *end;
+NI int shown(const char *text, const char *gone) { BODY; return text[0] + !gone; }
+static void run(void) { printf("%d\n", shown(end - 8, end + 8)); }
+int main(void)
+{
+    char *pages = mmap(NULL, STACK + 2 * PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    end = pages + STACK + PAGE;
+    memcpy(end - 8, "8 bytes", 8);
+    if (mprotect(end, PAGE, PROT_NONE) || getcontext(&inside)) return 1;
+    inside.uc_stack.ss_sp = pages;
+    inside.uc_stack.ss_size = STACK;
+    inside.uc_link = &outside;
+    makecontext(&inside, run, 0);
+    return swapcontext(&outside, &inside);
+}
+EOF
+    gcc -O1 -g stacks.c -o stacks || fail "it does not compile"
+    traced stacks --keep 'every 1 : ^shown' --args=shown -- ./stacks
+    [ "$(shown stacks.db | grep ^shown)" = 'shown(text = "8 bytes", gone = 0x… unreadable) = 56' ] || fail "other values: $(shown stacks.db)"
+}
+
 # Rules about values keep what these say, whether the values are shown or not.
 conditions() {
     g++ -std=c++17 -O2 -g values.cc -o values || fail "it does not compile"
@@ -350,6 +382,9 @@ fn fails(n: u32) -> u32 {
         5 => resume_unwind(Box::new(String::from("resumed"))),
         6 => panic_any("by name"),
         7 => panic!("{}", "long ".repeat(100)),
+        8 => panic_any(&[100u32, 200][..]),
+        9 => panic_any(vec![100u64, 5]),
+        10 => panic_any((0xdead_beef_0000u64, 4u64)),
         _ => None::<u32>.unwrap(),
     }
 }
@@ -359,7 +394,7 @@ fn middle(n: u32) -> u32 { let guard = Guard; let made = fails(n); body!(); drop
 fn bare(n: u32) -> u32 { let made = fails(n); body!(); made + 1 }
 fn main() {
     set_hook(Box::new(|_| {}));
-    for n in 0..9 {
+    for n in 0..12 {
         let _ = catch_unwind(|| middle(n));
         let _ = catch_unwind(|| bare(n));
     }
@@ -375,6 +410,9 @@ Rust panic
 Rust panic "resumed"
 Rust panic "by name"
 Rust panic "$(printf 'long %.0s' $(seq 51))l"
+Rust panic
+Rust panic
+Rust panic
 Rust panic "called \`Option::unwrap()\` on a \`None\` value"
 EOF
     LD_LIBRARY_PATH=$("$compiler" --print target-libdir)
@@ -390,7 +428,7 @@ EOF
         done
         left fails | uniq >got
         diff <(uniq wanted.txt) got >differs || fail "$flags: other panics of fails: $(cat differs)"
-        [ "$(left fails | wc -l)" = 18 ] || fail "$flags: calls of fails are missing: $(cat out)"
+        [ "$(left fails | wc -l)" = 24 ] || fail "$flags: calls of fails are missing: $(cat out)"
     done
 }
 
@@ -502,6 +540,6 @@ refused() {
 }
 
 case "$1" in
-values | readers | words | quick | bad | conditions | thrown | panics | raised | errors | refused) write_program && "$1" ;;
+values | readers | words | quick | bad | stacks | conditions | thrown | panics | raised | errors | refused) write_program && "$1" ;;
 *) fail "no such case" ;;
 esac
