@@ -30,8 +30,8 @@ struct intake {
 /* Shows an intake the FORK records that lie unread in the rings. */
 static int note_forks(struct perf_source *source, const struct intake *intake)
 {
-    for (size_t i = 0; i < source->merge.rings.count; i++) {
-        struct sampler_ring *ring = &source->merge.rings.items[i];
+    for (size_t i = 0; i < source->rings.merge.rings.count; i++) {
+        struct sampler_ring *ring = &source->rings.merge.rings.items[i];
         sampler_ring_refresh(ring);
         struct perf_event_header header;
         for (uint64_t at = ring->tail; sampler_ring_header(ring, at, &header); at += header.size) {
@@ -74,16 +74,17 @@ static int add_member(struct perf_source *source, struct sprof_map *known,
         return 0;
     if (fork->pid != fork->fork.parent_pid && perf_members_add_process(&source->members, fork->pid))
         return -ENOMEM;
-    const int result = perf_filter_bpf_add(&source->filter, fork->tid);
+    const int result = perf_filter_bpf_add(&source->programs.filter, fork->tid);
     return result || !sprof_map_put(known, (uint64_t)fork->tid, fork->time_ns) ? result : -ENOMEM;
 }
 
 /* An event of the newest generation. */
 static int bind_newest(struct perf_source *source, uint64_t event_id)
 {
-    const uint64_t newest = source->generations.count - 1;
-    return sprof_map_put(&source->event_generation, event_id, newest) ||
-           sampler_layouts_bind(&source->layouts, event_id, source->event_layout);
+    struct perf_thread_events *threads = &source->thread_events;
+    const uint64_t newest = threads->generations.count - 1;
+    return sprof_map_put(&threads->event_generation, event_id, newest) ||
+           sampler_layouts_bind(&source->layouts, event_id, threads->layout);
 }
 
 static uint64_t own_key(uint64_t generation, pid_t tid)
@@ -91,9 +92,9 @@ static uint64_t own_key(uint64_t generation, pid_t tid)
     return generation << 32 | (uint32_t)tid;
 }
 
-uint64_t perf_attach_key(const struct perf_source *source, uint64_t event_id, pid_t tid)
+uint64_t perf_attach_key(const struct perf_thread_events *events, uint64_t event_id, pid_t tid)
 {
-    const uint64_t *generation = sprof_map_get(&source->event_generation, event_id);
+    const uint64_t *generation = sprof_map_get(&events->event_generation, event_id);
     return own_key(generation ? *generation : 0, tid);
 }
 
@@ -104,8 +105,9 @@ static int open_on_cpus(struct perf_source *source, struct perf_event_attr *attr
 {
     struct sprof_id_list *list = number == SIZE_MAX ? &source->trackers : &source->events;
     for (size_t i = 0; i < source->cpus.count; i++) {
-        const int fd = perf_open_dropping(attr, tid, source->cpus.items[i],
-                                          source->merge.rings.items[source->event_rings + i].fd);
+        const int fd =
+            perf_open_dropping(attr, tid, source->cpus.items[i],
+                               source->rings.merge.rings.items[source->rings.of_events + i].fd);
         if (fd == -ESRCH)
             return 0;
         if (fd < 0)
@@ -115,9 +117,9 @@ static int open_on_cpus(struct perf_source *source, struct perf_event_attr *attr
             return -ENOMEM;
         }
         const uint64_t id = perf_event_id(fd);
-        if (sprof_map_put(&source->event_tid, id, (uint64_t)tid) ||
+        if (sprof_map_put(&source->thread_events.event_tid, id, (uint64_t)tid) ||
             (number != SIZE_MAX && perf_source_number_event(source, fd, number)) ||
-            (source->generations.count && bind_newest(source, id)))
+            (source->thread_events.generations.count && bind_newest(source, id)))
             return -ENOMEM;
     }
     return 0;
@@ -129,7 +131,7 @@ static int open_thread(struct perf_source *source, pid_t pid, pid_t tid)
     (void)pid;
     struct perf_event_attr attr;
     const pid_t only = source->members.only_thread;
-    const size_t generations = source->generations.count;
+    const size_t generations = source->thread_events.generations.count;
     int result = 0;
     if (only && !generations) {
         perf_config_ring_event(&attr, true);
@@ -147,8 +149,8 @@ static int open_thread(struct perf_source *source, pid_t pid, pid_t tid)
         result = open_on_cpus(source, &attr, tid, i);
     }
     if (!result &&
-        (sprof_map_put(&source->tids_taken_in, (uint64_t)tid, sprof_clock_monotonic_ns()) ||
-         sprof_map_put(&source->tids_with_events, own_key(generations ? generations - 1 : 0, tid),
+        (sprof_map_put(&source->taken_in.tids, (uint64_t)tid, sprof_clock_monotonic_ns()) ||
+         sprof_map_put(&source->thread_events.tids, own_key(generations ? generations - 1 : 0, tid),
                        1)))
         result = -ENOMEM;
     return result;
@@ -157,10 +159,10 @@ static int open_thread(struct perf_source *source, pid_t pid, pid_t tid)
 static int add_to_filter(struct perf_source *source, pid_t pid, pid_t tid)
 {
     (void)pid;
-    const int result = perf_filter_bpf_add(&source->filter, tid);
+    const int result = perf_filter_bpf_add(&source->programs.filter, tid);
     if (result)
         return result;
-    return sprof_map_put(&source->tids_taken_in, (uint64_t)tid, 0) ? -ENOMEM : 0;
+    return sprof_map_put(&source->taken_in.tids, (uint64_t)tid, 0) ? -ENOMEM : 0;
 }
 
 /* One look at the threads of a process; takes in the unknown ones. Returns how many, or a
@@ -209,7 +211,7 @@ static int scan_all(struct perf_source *source, const struct intake *intake,
 
 int perf_attach_tasks(struct perf_source *source, struct sprof_error *error)
 {
-    const struct intake intake = {&source->tids_taken_in, open_thread, note_inherited};
+    const struct intake intake = {&source->taken_in.tids, open_thread, note_inherited};
     return scan_all(source, &intake, error);
 }
 
@@ -247,7 +249,7 @@ static int scan_members(struct perf_source *source, const struct intake *intake)
 
 static int take_in_again(struct perf_source *source)
 {
-    const struct intake intake = {&source->tids_taken_in, open_thread, note_forked};
+    const struct intake intake = {&source->taken_in.tids, open_thread, note_forked};
     if (source->members.only_thread)
         return open_thread(source, 0, source->members.only_thread);
     int taken = 1;
@@ -259,17 +261,19 @@ static int take_in_again(struct perf_source *source)
 /* The events that there are become a generation, and so do those to come. */
 static int begin_generation(struct perf_source *source)
 {
+    struct perf_thread_events *threads = &source->thread_events;
     static const struct perf_generation always = {0, UINT64_MAX};
-    if (sprof_vec_reserve(&source->generations, source->generations.count + 2))
+    if (sprof_vec_reserve(&threads->generations, threads->generations.count + 2))
         return -ENOMEM;
-    if (!source->generations.count) {
+    if (!threads->generations.count) {
         for (size_t i = 0; i < source->events.count; i++)
-            if (sprof_map_put(&source->event_generation, perf_event_id(source->events.items[i]), 0))
+            if (sprof_map_put(&threads->event_generation, perf_event_id(source->events.items[i]),
+                              0))
                 return -ENOMEM;
-        source->generations.items[source->generations.count++] = always;
+        threads->generations.items[threads->generations.count++] = always;
     }
-    source->generations.items[source->generations.count++] = always;
-    sprof_map_release(&source->tids_taken_in);
+    threads->generations.items[threads->generations.count++] = always;
+    sprof_map_release(&source->taken_in.tids);
     return 0;
 }
 
@@ -303,22 +307,23 @@ static uint64_t random_moment(struct perf_source *source)
 
 int perf_attach_again(struct perf_source *source, const struct perf_config *config, int layout)
 {
+    struct perf_thread_events *threads = &source->thread_events;
     const struct perf_config former = source->config;
-    const int former_layout = source->event_layout;
+    const int former_layout = threads->layout;
     const size_t before = source->events.count;
     int result = begin_generation(source);
     if (result)
         return result;
     source->config = *config;
-    source->event_layout = layout;
+    threads->layout = layout;
     result = take_in_again(source);
-    const size_t newest = source->generations.count - 1;
-    struct perf_generation *generations = source->generations.items;
+    const size_t newest = threads->generations.count - 1;
+    struct perf_generation *generations = threads->generations.items;
     if (result) {
         generations[newest].from_ns = UINT64_MAX;
         close_events(source, before, source->events.count - before);
         source->config = former;
-        source->event_layout = former_layout;
+        threads->layout = former_layout;
         return result;
     }
     /* The last that was not given up. */
@@ -331,37 +336,37 @@ int perf_attach_again(struct perf_source *source, const struct perf_config *conf
 }
 
 /* Events of both generations report births and deaths while both run. */
-static bool is_told_twice(struct perf_source *source, const struct model_record *record)
+static bool is_told_twice(struct perf_thread_events *events, const struct model_record *record)
 {
     const uint64_t now = record->type == MODEL_RECORD_FORK ? 1 : 2;
-    const uint64_t *before = sprof_map_get(&source->told, (uint64_t)record->tid);
+    const uint64_t *before = sprof_map_get(&events->told, (uint64_t)record->tid);
     if (before && *before == now)
         return true;
-    sprof_map_put(&source->told, (uint64_t)record->tid, now); /* without memory it comes twice */
+    sprof_map_put(&events->told, (uint64_t)record->tid, now); /* without memory it comes twice */
     return false;
 }
 
-bool perf_attach_counts(struct perf_source *source, const struct model_record *record,
+bool perf_attach_counts(struct perf_thread_events *events, const struct model_record *record,
                         uint64_t event_id)
 {
-    const uint64_t *index = sprof_map_get(&source->event_generation, event_id);
+    const uint64_t *index = sprof_map_get(&events->event_generation, event_id);
     if (!index)
         return true;
-    const struct perf_generation *generation = &source->generations.items[*index];
+    const struct perf_generation *generation = &events->generations.items[*index];
     if (record->type == MODEL_RECORD_SAMPLE)
         return record->time_ns >= generation->from_ns && record->time_ns < generation->to_ns;
     const bool is_life = record->type == MODEL_RECORD_FORK || record->type == MODEL_RECORD_EXIT;
-    return !is_life || !is_told_twice(source, record);
+    return !is_life || !is_told_twice(events, record);
 }
 
 /* == Whole CPUs == */
 
 int perf_attach_filter(struct perf_source *source, struct sprof_error *error)
 {
-    const struct intake intake = {&source->tids_taken_in, add_to_filter, add_member};
+    const struct intake intake = {&source->taken_in.tids, add_to_filter, add_member};
     if (!source->members.only_thread)
         return scan_all(source, &intake, error);
-    const int result = perf_filter_bpf_add(&source->filter, source->members.only_thread);
+    const int result = perf_filter_bpf_add(&source->programs.filter, source->members.only_thread);
     return result ? perf_explain(0, true, -result, error) : 0;
 }
 
@@ -369,15 +374,15 @@ int perf_attach_filter(struct perf_source *source, struct sprof_error *error)
  * its children; one that did so before has left a record by then. */
 int perf_attach_filter_later(struct perf_source *source)
 {
-    const struct intake intake = {&source->tids_taken_in, add_to_filter, add_member};
+    const struct intake intake = {&source->taken_in.tids, add_to_filter, add_member};
     const struct sprof_map *threads = &source->members.threads;
     int result = 0;
     for (size_t i = 0; !result && i < threads->capacity; i++)
         if (threads->slots[i].key && threads->slots[i].value)
             result =
                 add_to_filter(source, (pid_t)threads->slots[i].value, (pid_t)threads->slots[i].key);
-    for (size_t before = SIZE_MAX; !result && before != source->tids_taken_in.count;) {
-        before = source->tids_taken_in.count;
+    for (size_t before = SIZE_MAX; !result && before != source->taken_in.tids.count;) {
+        before = source->taken_in.tids.count;
         result = note_forks(source, &intake);
     }
     return result ? SPROF_ENOMEM : 0;
@@ -387,16 +392,19 @@ int perf_attach_filter_later(struct perf_source *source)
 
 static void open_spares(struct perf_source *source)
 {
-    for (size_t i = 0; i < sizeof source->spare_fds / sizeof *source->spare_fds; i++)
-        source->spare_fds[i] = fcntl(source->merge.rings.items->fd, F_DUPFD_CLOEXEC, 0);
+    for (size_t i = 0; i < sizeof source->taken_in.spare_fds / sizeof *source->taken_in.spare_fds;
+         i++)
+        source->taken_in.spare_fds[i] =
+            fcntl(source->rings.merge.rings.items->fd, F_DUPFD_CLOEXEC, 0);
 }
 
 static void close_spares(struct perf_source *source)
 {
-    for (size_t i = 0; i < sizeof source->spare_fds / sizeof *source->spare_fds; i++) {
-        if (source->spare_fds[i] >= 0)
-            close(source->spare_fds[i]);
-        source->spare_fds[i] = -1;
+    for (size_t i = 0; i < sizeof source->taken_in.spare_fds / sizeof *source->taken_in.spare_fds;
+         i++) {
+        if (source->taken_in.spare_fds[i] >= 0)
+            close(source->taken_in.spare_fds[i]);
+        source->taken_in.spare_fds[i] = -1;
     }
 }
 
@@ -404,37 +412,39 @@ static void close_spares(struct perf_source *source)
 static int count_thread(struct perf_source *source, pid_t pid, pid_t tid)
 {
     const bool is_command = target_command(source->target) > 0;
-    const size_t rings = source->merge.rings.count - source->cpu_rings;
+    const size_t rings = source->rings.merge.rings.count - source->rings.of_cpus;
     const size_t ring_bytes = is_command                  ? COMMAND_RING_BYTES
                               : rings < COUNTER_RINGS_MAX ? COUNTER_RING_BYTES
                                                           : 0;
     struct sampler_ring ring = {.fd = -1};
     const int result =
-        source->counters_full
+        source->taken_in.counters_full
             ? -EMFILE
             : perf_counters_add(&source->counters, pid, tid, !source->members.only_thread,
-                                is_command && !source->paused, ring_bytes, &ring);
-    if (result && result != -ESRCH && !source->counters_full) {
-        source->counters_full = true;
+                                is_command && !source->pauses.now, ring_bytes, &ring);
+    if (result && result != -ESRCH && !source->taken_in.counters_full) {
+        source->taken_in.counters_full = true;
         close_spares(source);
         sprof_log_message(source->log, SPROF_LOG_WARNING,
                           "the CPU time of thread %d and later ones cannot be counted: %s%s", tid,
                           strerror(-result), result == -EMFILE ? "; see `ulimit -n`" : "");
     }
-    if (!result && ring.mapping && sampler_merge_add(&source->merge, &ring))
+    if (!result && ring.mapping && sampler_merge_add(&source->rings.merge, &ring))
         return -ENOMEM;
     const uint64_t before_ns = result ? sprof_proc_cpu_time_ns(pid, tid) : 0;
     return perf_members_add_thread(&source->members, pid, tid) ||
-                   sprof_map_put(&source->tids_with_counter, (uint64_t)tid,
+                   sprof_map_put(&source->taken_in.tids_with_counter, (uint64_t)tid,
                                  sprof_clock_monotonic_ns()) ||
-                   (before_ns && sprof_map_put(&source->cpu_before_start, (uint64_t)tid, before_ns))
+                   (before_ns &&
+                    sprof_map_put(&source->taken_in.cpu_before_start, (uint64_t)tid, before_ns))
                ? -ENOMEM
                : 0;
 }
 
 int perf_attach_counters(struct perf_source *source, struct sprof_error *error)
 {
-    const struct intake intake = {&source->tids_with_counter, count_thread, note_inherited};
+    const struct intake intake = {&source->taken_in.tids_with_counter, count_thread,
+                                  note_inherited};
     const pid_t command = target_command(source->target), only = source->members.only_thread;
     if (!command && !only) {
         open_spares(source);

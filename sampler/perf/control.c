@@ -12,23 +12,24 @@ int perf_control_pause(struct source *opened, bool paused, struct sprof_error *e
 {
     struct perf_source *source = (struct perf_source *)opened;
     const uint64_t now_ns = sprof_clock_monotonic_ns();
-    if (source->paused == paused)
+    if (source->pauses.now == paused)
         return 0;
     if (perf_filter_arrival_take(source))
         return sprof_error_memory(error);
     /* Events of threads also report mappings and forks, which must not be missed: they go on, and
      * their samples are dropped. */
     if (source->scope == SAMPLER_SCOPE_TASK) {
-        if (paused && sprof_vec_reserve(&source->pauses, source->pauses.count + 1))
+        if (paused && sprof_vec_reserve(&source->pauses.items, source->pauses.items.count + 1))
             return sprof_error_memory(error);
         if (paused)
-            source->pauses.items[source->pauses.count++] = (struct perf_pause){now_ns, UINT64_MAX};
+            source->pauses.items.items[source->pauses.items.count++] =
+                (struct perf_pause){now_ns, UINT64_MAX};
         else
-            source->pauses.items[source->pauses.count - 1].end_ns = now_ns;
+            source->pauses.items.items[source->pauses.items.count - 1].end_ns = now_ns;
     }
     if (perf_switches_pause(&source->switches, paused, now_ns))
         return sprof_error_memory(error);
-    source->paused = paused;
+    source->pauses.now = paused;
     if (source->scope != SAMPLER_SCOPE_TASK)
         for (size_t i = 0; i < source->events.count; i++)
             perf_jitter_pause(source, i, paused);
@@ -65,8 +66,8 @@ static int open_others(struct perf_source *source, int layout, struct sprof_id_l
             perf_source_number_event(source, fd, perf_source_event_of(source, i)) ||
             sampler_layouts_bind(&source->layouts, perf_event_id(fd), layout))
             return -ENOMEM;
-        if (source->filter.programs)
-            result = perf_filter_bpf_attach(&source->filter, fd);
+        if (source->programs.filter.programs)
+            result = perf_filter_bpf_attach(&source->programs.filter, fd);
     }
     return result;
 }
@@ -109,7 +110,7 @@ static int replace_events(struct perf_source *source, const struct perf_config *
 static int settle(struct perf_source *source, int result)
 {
     if (!result) {
-        source->batch_interval_ns = perf_source_batch_interval_ns(source);
+        source->batch.interval_ns = perf_source_batch_interval_ns(source);
         perf_source_state_facts(source);
     }
     return result;
@@ -151,7 +152,7 @@ int perf_control_slice(struct source *opened, size_t stack_bytes, struct sprof_e
     if (perf_filter_arrival_take(source))
         return sprof_error_memory(error);
     perf_config_set_slice(&config, stack_bytes);
-    perf_config_fit_stack(&config, source->merge.rings.items[source->event_rings].size);
+    perf_config_fit_stack(&config, source->rings.merge.rings.items[source->rings.of_events].size);
     return config.stack_bytes == source->config.stack_bytes
                ? 0
                : settle(source, replace_events(source, &config, error));
@@ -168,7 +169,7 @@ int perf_control_capture(struct source *opened, enum sampler_capture capture,
         return sprof_error_memory(error);
     perf_config_set_capture(&config, capture);
     perf_source_enlarge_rings(source, &config);
-    perf_config_fit_stack(&config, source->merge.rings.items[source->event_rings].size);
+    perf_config_fit_stack(&config, source->rings.merge.rings.items[source->rings.of_events].size);
     const int result = settle(source, replace_events(source, &config, error));
     if (!result)
         perf_stack_tail_begin(source);

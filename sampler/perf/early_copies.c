@@ -24,7 +24,7 @@ static bool wait_for_rings(struct pollfd *polls, size_t count)
 static void *copy_early(void *context)
 {
     struct perf_source *source = context;
-    struct perf_early_copies *early = &source->early_copies;
+    struct perf_early_copies *early = &source->programs.early_copies;
     while (wait_for_rings(early->polls, early->poll_count)) {
         perf_early_copies_lock(early);
         perf_stack_tail_copy(source);
@@ -76,9 +76,10 @@ static void hurry(pthread_t thread)
 
 void perf_early_copies_begin(struct perf_source *source)
 {
-    struct perf_early_copies *early = &source->early_copies;
+    struct perf_early_copies *early = &source->programs.early_copies;
     *early = PERF_EARLY_COPIES_NONE;
-    if (!source->config.layout.has_stack || !make_polls(early, &source->merge, source->cpu_rings) ||
+    if (!source->config.layout.has_stack ||
+        !make_polls(early, &source->rings.merge, source->rings.of_cpus) ||
         make_lock(&early->lock)) {
         drop(early);
         return;
@@ -99,7 +100,7 @@ void perf_early_copies_begin(struct perf_source *source)
 
 void perf_early_copies_end(struct perf_source *source)
 {
-    struct perf_early_copies *early = &source->early_copies;
+    struct perf_early_copies *early = &source->programs.early_copies;
     const uint64_t one = 1;
     if (!early->running)
         return;
@@ -108,5 +109,5 @@ void perf_early_copies_end(struct perf_source *source)
     pthread_join(early->thread, NULL);
     pthread_mutex_destroy(&early->lock);
     drop(early);
-    source->active = true; /* what has woken the thread wakes nothing else */
+    source->batch.active = true; /* what has woken the thread wakes nothing else */
 }

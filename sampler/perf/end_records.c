@@ -10,7 +10,7 @@ static int push_cpu_time(struct perf_source *source, pid_t pid, pid_t tid, uint6
                                   .tid = tid,
                                   .cpu = -1};
     record.cpu_time.cpu_time_ns = cpu_time_ns;
-    return sprof_vec_push(&source->end_records, record);
+    return sprof_vec_push(&source->end_records.items, record);
 }
 
 /* The kernel writes LOST with the next record that fits: what was lost last is only in the events.
@@ -31,7 +31,7 @@ static int push_untold_loss(struct perf_source *source)
                                       .cpu = -1};
         record.lost.count = lost[i];
         source->counts.lost += lost[i];
-        result = lost[i] ? sprof_vec_push(&source->end_records, record) : 0;
+        result = lost[i] ? sprof_vec_push(&source->end_records.items, record) : 0;
     }
     free(lost);
     return result;
@@ -41,7 +41,7 @@ static int push_untold_loss(struct perf_source *source)
  * before, and there were too many to count. */
 static uint64_t uncounted_ns(const struct perf_source *source, pid_t pid, pid_t tid)
 {
-    const uint64_t *before = sprof_map_get(&source->cpu_before_start, (uint64_t)tid);
+    const uint64_t *before = sprof_map_get(&source->taken_in.cpu_before_start, (uint64_t)tid);
     const uint64_t before_ns = before ? *before : 0, now_ns = sprof_proc_cpu_time_ns(pid, tid);
     return now_ns > before_ns ? now_ns - before_ns : 0;
 }
@@ -58,15 +58,18 @@ uint64_t perf_end_records_thread_cpu_ns(struct source *opened, pid_t pid, pid_t 
 /* What it waits for now counts up to now. */
 static int push_wait(struct perf_source *source, pid_t pid, pid_t tid, uint64_t cpu_time_ns)
 {
-    struct model_record record = {
-        .type = MODEL_RECORD_SWITCH, .time_ns = source->seen_ns, .pid = pid, .tid = tid, .cpu = -1};
+    struct model_record record = {.type = MODEL_RECORD_SWITCH,
+                                  .time_ns = source->progress.seen_ns,
+                                  .pid = pid,
+                                  .tid = tid,
+                                  .cpu = -1};
     const int result =
         source->switches.wanted ? perf_switches_end(&source->switches, cpu_time_ns, &record) : 1;
     if (result)
         return result < 0 ? result : 0;
     source->counts.samples++;
     record.event += (uint32_t)source->config.events.count;
-    return sprof_vec_push(&source->end_records, record);
+    return sprof_vec_push(&source->end_records.items, record);
 }
 
 int perf_end_records_make(struct perf_source *source)

@@ -19,26 +19,27 @@ static void describe(const struct perf_source *source, char *text, size_t size)
         in_step |= event->is_clock && perf_config_frequency(&source->config, event) &&
                    !perf_jitter_varies(source, event);
     }
-    const struct perf_filter_bpf *filter = &source->filter;
+    const struct perf_filter_bpf *filter = &source->programs.filter;
     char most[64] = "";
     if (source->config.lowered)
         snprintf(most, sizeof most, MODEL_SOURCE_AT_MOST "%llu Hz",
                  (unsigned long long)source->config.frequency_hz);
-    snprintf(
-        text, size, "%s%s%s%s%s%s%s%s%s%s%s",
-        source->scope == SAMPLER_SCOPE_TASK ? MODEL_SOURCE_PERF_THREADS : MODEL_SOURCE_PERF_CPUS,
-        source->machine.is_wanted                     ? PERF_MACHINE_SOURCE
-        : perf_config_has_tracepoint(&source->config) ? MODEL_SOURCE_TRACEPOINTS
-                                                      : "",
-        source->scope == SAMPLER_SCOPE_CPU_FILTERED ? MODEL_SOURCE_FILTERED : "",
-        filter->refuses_weights ? MODEL_SOURCE_NO_WEIGHTS : "",
-        filter->refuses_captures ? MODEL_SOURCE_NO_CAPTURES : "",
-        source->no_bpf_why ? MODEL_SOURCE_NO_BPF : "", source->no_bpf_why ? source->no_bpf_why : "",
-        source->no_bpf_why ? ")" : "", most, in_step ? ", at a fixed interval" : "",
-        source->config.clock == SAMPLER_CLOCK_WALL ? "; what waits by BPF"
-        : source->switches.wanted                  ? "; waits by context switches"
-        : source->config.beside_waits              ? "; waits by BPF"
-                                                   : "");
+    snprintf(text, size, "%s%s%s%s%s%s%s%s%s%s%s",
+             source->scope == SAMPLER_SCOPE_TASK ? MODEL_SOURCE_PERF_THREADS
+                                                 : MODEL_SOURCE_PERF_CPUS,
+             source->machine.is_wanted                     ? PERF_MACHINE_SOURCE
+             : perf_config_has_tracepoint(&source->config) ? MODEL_SOURCE_TRACEPOINTS
+                                                           : "",
+             source->scope == SAMPLER_SCOPE_CPU_FILTERED ? MODEL_SOURCE_FILTERED : "",
+             filter->refuses_weights ? MODEL_SOURCE_NO_WEIGHTS : "",
+             filter->refuses_captures ? MODEL_SOURCE_NO_CAPTURES : "",
+             source->programs.missing_why ? MODEL_SOURCE_NO_BPF : "",
+             source->programs.missing_why ? source->programs.missing_why : "",
+             source->programs.missing_why ? ")" : "", most, in_step ? ", at a fixed interval" : "",
+             source->config.clock == SAMPLER_CLOCK_WALL ? "; what waits by BPF"
+             : source->switches.wanted                  ? "; waits by context switches"
+             : source->config.beside_waits              ? "; waits by BPF"
+                                                        : "");
 }
 
 void perf_source_state_facts(struct perf_source *source)
@@ -68,10 +69,10 @@ uint64_t perf_source_batch_interval_ns(const struct perf_source *source)
 {
     const struct perf_config *config = &source->config;
     const uint64_t longest = config->capture == SAMPLER_CAPTURE_PC ? INTERVAL_PC_NS
-                             : source->tail_bpf.wake_fd >= 0       ? INTERVAL_CAPTURED_NS
+                             : source->tails.bpf.wake_fd >= 0      ? INTERVAL_CAPTURED_NS
                                                                    : INTERVAL_STACK_NS;
-    const uint64_t samples = source->merge.rings.items[source->event_rings].size / RING_FRACTION /
-                             perf_config_sample_bytes(config, config->stack_bytes);
+    const uint64_t samples = source->rings.merge.rings.items[source->rings.of_events].size /
+                             RING_FRACTION / perf_config_sample_bytes(config, config->stack_bytes);
     const uint64_t fill_ns =
         samples * UINT64_C(1000000000) / perf_config_samples_per_second(config);
     return fill_ns < longest ? fill_ns : longest;

@@ -5,12 +5,12 @@
 #include "sampler/perf/perf_source.h"
 
 /* Samples of the event at an index that were lost, in no record so far. */
-static bool untold(struct perf_source *source, size_t index, uint64_t *count)
+static bool untold(const struct perf_source *source, size_t index, uint64_t *count)
 {
     uint64_t lost;
     if (!perf_event_lost(source->events.items[index], &lost))
         return false;
-    const struct perf_loss *loss = &source->losses.items[index];
+    const struct perf_loss *loss = &source->losses.events.items[index];
     lost += loss->of_closed;
     *count = lost > loss->told ? lost - loss->told : 0;
     return true;
@@ -18,15 +18,15 @@ static bool untold(struct perf_source *source, size_t index, uint64_t *count)
 
 static bool is_known(const struct perf_source *source)
 {
-    return source->scope != SAMPLER_SCOPE_TASK && source->losses.count &&
-           source->losses.count == source->events.count;
+    return source->scope != SAMPLER_SCOPE_TASK && source->losses.events.count &&
+           source->losses.events.count == source->events.count;
 }
 
 int perf_losses_open(struct perf_source *source)
 {
     const struct perf_loss none = {0};
-    while (source->losses.count < source->cpus.count * source->config.events.count)
-        if (sprof_vec_push(&source->losses, none))
+    while (source->losses.events.count < source->cpus.count * source->config.events.count)
+        if (sprof_vec_push(&source->losses.events, none))
             return SPROF_ENOMEM;
     return 0;
 }
@@ -35,19 +35,19 @@ void perf_losses_close_event(struct perf_source *source, size_t index, int fd)
 {
     uint64_t lost = 0;
     perf_event_lost(fd, &lost);
-    source->lost_of_closed += lost;
-    if (index < source->losses.count)
-        source->losses.items[index].of_closed += lost;
+    source->losses.of_closed += lost;
+    if (index < source->losses.events.count)
+        source->losses.events.items[index].of_closed += lost;
 }
 
 /* The index of a ring's CPU; SIZE_MAX: it is a counter's. */
-static size_t cpu_of(const struct perf_source *source, size_t ring)
+static size_t cpu_of(const struct perf_rings *rings, size_t cpus, size_t ring)
 {
-    if (ring < source->cpu_rings)
+    if (ring < rings->of_cpus)
         return ring;
-    for (size_t i = 0; i < source->larger_rings.count; i++) {
-        const size_t first = source->larger_rings.items[i];
-        if (ring >= first && ring - first < source->cpus.count)
+    for (size_t i = 0; i < rings->larger.count; i++) {
+        const size_t first = rings->larger.items[i];
+        if (ring >= first && ring - first < cpus)
             return ring - first;
     }
     return SIZE_MAX;
@@ -69,12 +69,12 @@ static int tell_samples(struct perf_source *source, size_t cpu, uint64_t most,
             continue;
         samples = samples < left ? samples : left;
         left -= samples;
-        source->losses.items[index].told += samples;
+        source->losses.events.items[index].told += samples;
         one.lost.count = samples;
         one.event = (uint32_t)event;
         if (!told)
             *record = one;
-        else if (sprof_vec_push(&source->following, one))
+        else if (sprof_vec_push(&source->following.items, one))
             return SPROF_ENOMEM;
         told = true;
     }
@@ -85,14 +85,14 @@ static int tell_samples(struct perf_source *source, size_t cpu, uint64_t most,
 int perf_losses_tell(struct perf_source *source, size_t ring, struct model_record *record)
 {
     uint64_t samples;
-    const size_t cpu = cpu_of(source, ring);
+    const size_t cpu = cpu_of(&source->rings, source->cpus.count, ring);
     if (cpu == SIZE_MAX) {
         source->counts.lost_others += record->lost.count;
         record->lost.count = 0;
         return 0;
     }
-    source->lost_told += record->lost.count;
-    if (!is_known(source) || cpu >= source->losses.count || !untold(source, cpu, &samples))
+    source->losses.told += record->lost.count;
+    if (!is_known(source) || cpu >= source->losses.events.count || !untold(source, cpu, &samples))
         return 0;
     return tell_samples(source, cpu, record->lost.count, record);
 }
@@ -111,13 +111,13 @@ static uint64_t lost_of(const struct sprof_id_list *fds)
 /* Of everything, by all events. */
 static uint64_t all_untold(const struct perf_source *source)
 {
-    uint64_t all = source->lost_of_closed + lost_of(&source->events) + lost_of(&source->trackers);
-    for (size_t i = 0; i < source->cpu_rings; i++) {
+    uint64_t all = source->losses.of_closed + lost_of(&source->events) + lost_of(&source->trackers);
+    for (size_t i = 0; i < source->rings.of_cpus; i++) {
         uint64_t lost = 0;
-        perf_event_lost(source->merge.rings.items[i].fd, &lost);
+        perf_event_lost(source->rings.merge.rings.items[i].fd, &lost);
         all += lost;
     }
-    return all > source->lost_told ? all - source->lost_told : 0;
+    return all > source->losses.told ? all - source->losses.told : 0;
 }
 
 void perf_losses_at_the_end(struct perf_source *source, uint64_t *lost)
@@ -125,13 +125,13 @@ void perf_losses_at_the_end(struct perf_source *source, uint64_t *lost)
     const uint64_t all = all_untold(source);
     uint64_t samples = 0, one;
     bool known = is_known(source);
-    for (size_t i = 0; i < source->losses.count && known; i++)
+    for (size_t i = 0; i < source->losses.events.count && known; i++)
         known = untold(source, i, &one);
     if (!known) { /* of which event is not known either */
         lost[0] += all;
         return;
     }
-    for (size_t i = 0; i < source->losses.count; i++) {
+    for (size_t i = 0; i < source->losses.events.count; i++) {
         untold(source, i, &one);
         lost[perf_source_event_of(source, i)] += one;
         samples += one;

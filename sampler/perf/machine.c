@@ -110,7 +110,7 @@ bool perf_machine_chooses(struct perf_source *source, const struct model_record 
 {
     struct perf_machine *machine = &source->machine;
     const struct perf_event *event = &source->config.events.items[record->event];
-    if (!machine->chooses || (source->filter.programs && !perf_event_is_tracepoint(event)))
+    if (!machine->chooses || (source->programs.filter.programs && !perf_event_is_tracepoint(event)))
         return true;
     if (record->pid <= 0)
         return false;

@@ -28,8 +28,8 @@ static void raise_file_limit(void)
 
 static void close_rings(struct perf_source *source)
 {
-    sampler_merge_release(&source->merge);
-    source->cpu_rings = 0;
+    sampler_merge_release(&source->rings.merge);
+    source->rings.of_cpus = 0;
 }
 
 /* One ring on one CPU. Returns 0 or a negative errno; *mapping says whether it was the memory. */
@@ -49,7 +49,7 @@ static int add_ring(struct perf_source *source, pid_t pid, int cpu, size_t size,
         close(fd);
         return result;
     }
-    return sampler_merge_add(&source->merge, &ring) ? -ENOMEM : 0;
+    return sampler_merge_add(&source->rings.merge, &ring) ? -ENOMEM : 0;
 }
 
 /* Rings of one size on all CPUs. CPUs that went away meanwhile are forgotten. */
@@ -63,7 +63,7 @@ static int add_rings(struct perf_source *source, pid_t pid, size_t size, bool *m
         }
         if (result)
             return result;
-        source->cpu_rings = ++i;
+        source->rings.of_cpus = ++i;
     }
     return 0;
 }
@@ -79,7 +79,7 @@ static pid_t ring_owner(const struct perf_source *source)
 static int open_rings(struct perf_source *source, struct sprof_error *error)
 {
     const size_t least = perf_config_ring_least(&source->config);
-    const size_t limit = source->ring_budget_bytes / source->cpus.count;
+    const size_t limit = source->rings.budget_bytes / source->cpus.count;
     const pid_t pid = ring_owner(source);
     size_t size = perf_config_ring_bytes(&source->config, limit);
     for (;; size /= 2) {
@@ -98,10 +98,10 @@ static int open_rings(struct perf_source *source, struct sprof_error *error)
 
 static void fit_rings(struct perf_source *source)
 {
-    const size_t size = source->merge.rings.items->size;
+    const size_t size = source->rings.merge.rings.items->size;
     perf_config_fit_stack(&source->config, size);
-    source->facts.rings = (unsigned)source->cpu_rings;
-    source->facts.ring_bytes = size * source->cpu_rings;
+    source->facts.rings = (unsigned)source->rings.of_cpus;
+    source->facts.ring_bytes = size * source->rings.of_cpus;
 }
 
 /* Decided before the first sampling event is opened. */
@@ -114,7 +114,7 @@ static void settle_layout(struct perf_source *source)
 
 static void explain_no_bpf(struct perf_source *source, int result)
 {
-    source->no_bpf_why = perf_bpf_reason(result);
+    source->programs.missing_why = perf_bpf_reason(result);
     sprof_log_message(source->log, SPROF_LOG_DEBUG, "without BPF: %s (%s)", perf_bpf_reason(result),
                       strerror(-result));
 }
@@ -122,7 +122,7 @@ static void explain_no_bpf(struct perf_source *source, int result)
 static void open_rings_beside(void *context)
 {
     struct perf_source *source = context;
-    source->rings_result = open_rings(source, &source->rings_error);
+    source->rings.result = open_rings(source, &source->rings.error);
 }
 
 /* Begins to open rings, which takes the kernel a millisecond each, and then to load programs. */
@@ -140,61 +140,62 @@ static void begin_rings_and_filter(struct perf_source *source)
     for (size_t i = 0; weighs && i < source->cpus.count; i++)
         if ((size_t)source->cpus.items[i] >= wanted.clocks)
             wanted.clocks = (size_t)source->cpus.items[i] + 1;
-    source->waited_ns = sprof_proc_waited_ns();
-    perf_filter_loading_begin(&source->filter_loading, &wanted);
+    source->programs.waited_ns = sprof_proc_waited_ns();
+    perf_filter_loading_begin(&source->programs.loading, &wanted);
 }
 
 static int end_rings(struct perf_source *source, struct sprof_error *error)
 {
-    perf_filter_loading_await_first(&source->filter_loading);
-    if (source->rings_result && error)
-        *error = source->rings_error;
-    if (!source->rings_result)
+    perf_filter_loading_await_first(&source->programs.loading);
+    if (source->rings.result && error)
+        *error = source->rings.error;
+    if (!source->rings.result)
         fit_rings(source);
-    return source->rings_result;
+    return source->rings.result;
 }
 
 static void end_filter(struct perf_source *source)
 {
-    if (!source->wants_filter)
+    if (!source->programs.wanted)
         return;
     const struct perf_filter_bpf_tails tails = perf_stack_tail_wanted(source);
-    const int result = perf_filter_loading_end(&source->filter_loading, &tails, &source->filter);
+    const int result =
+        perf_filter_loading_end(&source->programs.loading, &tails, &source->programs.filter);
     if (result)
         explain_no_bpf(source, result);
 }
 
 static int add_larger_rings(struct perf_source *source, size_t size)
 {
-    const size_t before = source->merge.rings.count;
+    const size_t before = source->rings.merge.rings.count;
     int result = 0;
     for (size_t i = 0; !result && i < source->cpus.count; i++) {
         bool mapping;
         result = add_ring(source, ring_owner(source), source->cpus.items[i], size, false, &mapping);
     }
-    for (size_t i = source->merge.rings.count; result && i > before; i--)
-        sampler_ring_close(&source->merge.rings.items[--source->merge.rings.count]);
+    for (size_t i = source->rings.merge.rings.count; result && i > before; i--)
+        sampler_ring_close(&source->rings.merge.rings.items[--source->rings.merge.rings.count]);
     return result;
 }
 
 /* The old rings stay, for what is in them, and count against the budget. */
 void perf_source_enlarge_rings(struct perf_source *source, const struct perf_config *config)
 {
-    const size_t budget = source->ring_budget_bytes, spent = source->facts.ring_bytes;
+    const size_t budget = source->rings.budget_bytes, spent = source->facts.ring_bytes;
     struct perf_config whole = *config; /* with the slice that was asked for */
     whole.stack_bytes = whole.stack_bytes_wanted;
-    const size_t now = source->merge.rings.items[source->event_rings].size;
-    const size_t first = source->merge.rings.count;
+    const size_t now = source->rings.merge.rings.items[source->rings.of_events].size;
+    const size_t first = source->rings.merge.rings.count;
     size_t size =
         perf_config_ring_bytes(&whole, budget > spent ? (budget - spent) / source->cpus.count : 0);
-    if (sprof_vec_reserve(&source->larger_rings, source->larger_rings.count + 1))
+    if (sprof_vec_reserve(&source->rings.larger, source->rings.larger.count + 1))
         return;
     while (size > now && add_larger_rings(source, size))
         size /= 2;
     if (size <= now)
         return;
-    source->larger_rings.items[source->larger_rings.count++] = first;
-    source->event_rings = first;
+    source->rings.larger.items[source->rings.larger.count++] = first;
+    source->rings.of_events = first;
     source->facts.rings += (unsigned)source->cpus.count;
     source->facts.ring_bytes += size * source->cpus.count;
 }
@@ -207,7 +208,7 @@ int perf_source_open_cpu_event(struct perf_source *source, size_t index, uint64_
                                false);
     attr.sample_period = period ? period : attr.sample_period;
     return perf_open_dropping(&attr, -1, source->cpus.items[cpu],
-                              source->merge.rings.items[source->event_rings + cpu].fd);
+                              source->rings.merge.rings.items[source->rings.of_events + cpu].fd);
 }
 
 /* The sampling event for an index of `events`, the next. Where the program cannot be put on it,
@@ -230,10 +231,10 @@ static int open_cpu_event(struct perf_source *source, size_t index)
     /* The kernel takes no program on a tracepoint: it samples all that runs, as is wanted. */
     const struct perf_event *event =
         &source->config.events.items[perf_source_event_of(source, index)];
-    if (source->filter.programs && !perf_event_is_tracepoint(event) &&
-        perf_filter_bpf_attach(&source->filter, fd)) {
+    if (source->programs.filter.programs && !perf_event_is_tracepoint(event) &&
+        perf_filter_bpf_attach(&source->programs.filter, fd)) {
         explain_no_bpf(source, -EINVAL);
-        perf_filter_bpf_close(&source->filter);
+        perf_filter_bpf_close(&source->programs.filter);
     }
     return 0;
 }
@@ -259,17 +260,18 @@ static int open_cpu_scope(struct perf_source *source, const struct sampler_optio
 {
     settle_layout(source);
     source->scope = SAMPLER_SCOPE_CPU;
-    source->wants_filter = options->minimum_scope <= SAMPLER_SCOPE_CPU_FILTERED;
-    if (source->wants_filter)
+    source->programs.wanted = options->minimum_scope <= SAMPLER_SCOPE_CPU_FILTERED;
+    if (source->programs.wanted)
         begin_rings_and_filter(source);
-    if (source->wants_filter && target_command(source->target))
+    if (source->programs.wanted && target_command(source->target))
         return 0;
-    const int result = source->wants_filter ? end_rings(source, error) : open_rings(source, error);
-    if (!result && !source->wants_filter)
+    const int result =
+        source->programs.wanted ? end_rings(source, error) : open_rings(source, error);
+    if (!result && !source->programs.wanted)
         fit_rings(source);
     /* What the processes map is reported before they are looked at. */
-    for (size_t i = 0; !result && !target_command(source->target) && i < source->cpu_rings; i++)
-        perf_event_enable(source->merge.rings.items[i].fd);
+    for (size_t i = 0; !result && !target_command(source->target) && i < source->rings.of_cpus; i++)
+        perf_event_enable(source->rings.merge.rings.items[i].fd);
     return result;
 }
 
@@ -279,20 +281,21 @@ static int open_cpu_scope(struct perf_source *source, const struct sampler_optio
  */
 static bool may_come_later(const struct perf_source *source)
 {
-    return source->early && source->wants_filter && !source->machine.is_wanted &&
+    return source->programs.early && source->programs.wanted && !source->machine.is_wanted &&
            target_command(source->target) && source->config.clock == SAMPLER_CLOCK_CPU &&
-           source->filter_loading.running && !perf_filter_loading_ended(&source->filter_loading) &&
-           sprof_proc_waited_ns() - source->waited_ns < WAITED_NS_MAX;
+           source->programs.loading.running &&
+           !perf_filter_loading_ended(&source->programs.loading) &&
+           sprof_proc_waited_ns() - source->programs.waited_ns < WAITED_NS_MAX;
 }
 
 static int settle_cpu_scope(struct perf_source *source, struct sprof_error *error)
 {
-    const bool rings_come = source->wants_filter && target_command(source->target);
+    const bool rings_come = source->programs.wanted && target_command(source->target);
     const int failed = rings_come ? end_rings(source, error) : 0;
     if (failed)
         return failed;
-    source->filter_comes = may_come_later(source);
-    if (!source->filter_comes)
+    source->programs.come = may_come_later(source);
+    if (!source->programs.come)
         end_filter(source);
     perf_jitter_open(source);
     if (perf_losses_open(source))
@@ -302,15 +305,16 @@ static int settle_cpu_scope(struct perf_source *source, struct sprof_error *erro
         if (result)
             return perf_explain(0, false, -result, error);
     }
-    const bool filtered = source->filter.programs;
+    const bool filtered = source->programs.filter.programs;
     perf_stack_tail_open(source);
     source->scope =
-        filtered || source->filter_comes ? SAMPLER_SCOPE_CPU_FILTERED : SAMPLER_SCOPE_CPU;
+        filtered || source->programs.come ? SAMPLER_SCOPE_CPU_FILTERED : SAMPLER_SCOPE_CPU;
     if (source->machine.is_wanted)
         return 0;
     source->members.trust = filtered ? PERF_TRUST_SAMPLES : PERF_TRUST_NOTHING;
     if (target_command(source->target))
-        return filtered && perf_filter_bpf_add(&source->filter, target_command(source->target))
+        return filtered &&
+                       perf_filter_bpf_add(&source->programs.filter, target_command(source->target))
                    ? sprof_error_memory(error)
                    : 0;
     return filtered ? perf_attach_filter(source, error) : 0;
@@ -334,8 +338,9 @@ static int open_command_event(struct perf_source *source, size_t number)
     attr.inherit = 1;
     attr.enable_on_exec = 1;
     for (size_t i = 0; i < source->cpus.count; i++) {
-        const int fd = perf_open_dropping(&attr, target_command(source->target),
-                                          source->cpus.items[i], source->merge.rings.items[i].fd);
+        const int fd =
+            perf_open_dropping(&attr, target_command(source->target), source->cpus.items[i],
+                               source->rings.merge.rings.items[i].fd);
         if (fd < 0)
             return fd;
         if (sprof_vec_push(&source->events, fd)) {
@@ -411,7 +416,7 @@ int perf_source_open_events(struct perf_source *source, const struct sampler_opt
                             struct sprof_error *error)
 {
     raise_file_limit();
-    source->ring_budget_bytes =
+    source->rings.budget_bytes =
         options->ring_budget_bytes ? options->ring_budget_bytes : DEFAULT_BUDGET_BYTES;
     if (sprof_proc_online_cpus(&source->cpus))
         return sprof_error_memory(error);

@@ -28,8 +28,9 @@ static int perf_events(const struct source *opened, struct sampler_event_list *l
         const bool has_rate = perf_config_frequency(config, event) != 0;
         struct sampler_event one = {
             .is_clock = event->is_clock,
-            .varying_period = wall || (has_rate && (!event->is_clock || source->generations.count ||
-                                                    perf_jitter_varies(source, event))),
+            .varying_period =
+                wall || (has_rate && (!event->is_clock || source->thread_events.generations.count ||
+                                      perf_jitter_varies(source, event))),
             .follows_rate = perf_config_follows(event),
             .kernel_excluded = config->exclude_kernel || event->exclude_kernel,
             .user_excluded = event->exclude_user,
@@ -51,45 +52,45 @@ static int perf_events(const struct source *opened, struct sampler_event_list *l
 static void perf_free(struct source *opened)
 {
     struct perf_source *source = perf_of(opened);
-    perf_filter_loading_give_up(&source->filter_loading);
+    perf_filter_loading_give_up(&source->programs.loading);
     perf_early_copies_end(source);
-    perf_filter_loading_cancel(&source->filter_loading);
+    perf_filter_loading_cancel(&source->programs.loading);
     for (size_t i = 0; i < source->events.count; i++)
         close(source->events.items[i]);
     for (size_t i = 0; i < source->trackers.count; i++)
         close(source->trackers.items[i]);
     sprof_vec_release(&source->events);
     sprof_vec_release(&source->trackers);
-    sprof_vec_release(&source->losses);
-    sprof_vec_release(&source->larger_rings);
+    sprof_vec_release(&source->losses.events);
+    sprof_vec_release(&source->rings.larger);
     sprof_vec_release(&source->cpus);
-    perf_stack_tail_bpf_close(&source->tail_bpf);
-    sampler_stack_ends_close(&source->tails.ends);
-    sampler_stack_mapper_free(source->stack_mapper);
-    perf_filter_bpf_close(&source->filter);
+    perf_stack_tail_bpf_close(&source->tails.bpf);
+    sampler_stack_ends_close(&source->tails.found.ends);
+    sampler_stack_mapper_free(source->tails.mapper);
+    perf_filter_bpf_close(&source->programs.filter);
     perf_counters_release(&source->counters);
-    sampler_merge_release(&source->merge);
+    sampler_merge_release(&source->rings.merge);
     sampler_layouts_release(&source->layouts);
-    sampler_stack_tail_copies_release(&source->tail_copies);
+    sampler_stack_tail_copies_release(&source->tails.copies);
     perf_members_release(&source->members);
     sprof_map_release(&source->machine.chosen);
     sprof_vec_release(&source->machine.idle);
-    sprof_vec_release(&source->end_records);
-    sprof_vec_release(&source->clocks);
-    sprof_vec_release(&source->following);
+    sprof_vec_release(&source->end_records.items);
+    sprof_vec_release(&source->jitter.clocks);
+    sprof_vec_release(&source->following.items);
     sprof_map_release(&source->event_numbers);
     perf_config_release(&source->config);
     perf_switches_release(&source->switches);
-    sprof_vec_release(&source->pauses);
-    sprof_map_release(&source->event_index);
-    sprof_map_release(&source->event_tid);
-    sprof_map_release(&source->tids_with_events);
-    sprof_map_release(&source->tids_taken_in);
-    sprof_map_release(&source->event_generation);
-    sprof_map_release(&source->told);
-    sprof_vec_release(&source->generations);
-    sprof_map_release(&source->tids_with_counter);
-    sprof_map_release(&source->cpu_before_start);
+    sprof_vec_release(&source->pauses.items);
+    sprof_map_release(&source->jitter.event_index);
+    sprof_map_release(&source->thread_events.event_tid);
+    sprof_map_release(&source->thread_events.tids);
+    sprof_map_release(&source->taken_in.tids);
+    sprof_map_release(&source->thread_events.event_generation);
+    sprof_map_release(&source->thread_events.told);
+    sprof_vec_release(&source->thread_events.generations);
+    sprof_map_release(&source->taken_in.tids_with_counter);
+    sprof_map_release(&source->taken_in.cpu_before_start);
     free(source->buffer);
     free(source);
 }
@@ -122,22 +123,23 @@ static int perf_open_source(struct source **opened, const struct source_request 
     source->config = config;
     source->target = request->target;
     source->log = request->log;
-    source->paused = request->options->paused;
-    source->early = request->options->early;
+    source->pauses.now = request->options->paused;
+    source->programs.early = request->options->early;
     perf_switches_open(&source->switches, request->options);
     source->machine.is_wanted = request->options->all_cpus;
-    source->filter = PERF_FILTER_BPF_NONE;
-    source->tail_bpf = PERF_STACK_TAIL_BPF_NONE;
-    source->spare_fds[0] = source->spare_fds[1] = -1;
+    source->programs.filter = PERF_FILTER_BPF_NONE;
+    source->tails.bpf = PERF_STACK_TAIL_BPF_NONE;
+    source->taken_in.spare_fds[0] = source->taken_in.spare_fds[1] = -1;
     result = open_parts(source, request, error);
     source->log = NULL;
     if (result) {
         perf_free(&source->source);
         return result;
     }
-    if (source->paused && (perf_switches_pause(&source->switches, true, 0) ||
-                           (source->scope == SAMPLER_SCOPE_TASK &&
-                            sprof_vec_push(&source->pauses, (struct perf_pause){0, UINT64_MAX})))) {
+    if (source->pauses.now &&
+        (perf_switches_pause(&source->switches, true, 0) ||
+         (source->scope == SAMPLER_SCOPE_TASK &&
+          sprof_vec_push(&source->pauses.items, (struct perf_pause){0, UINT64_MAX})))) {
         perf_free(&source->source);
         return sprof_error_memory(error);
     }
@@ -155,7 +157,7 @@ static int perf_settle(struct source *opened, const struct sprof_log *log,
     source->log = NULL;
     if (result)
         return result;
-    source->batch_interval_ns = perf_source_batch_interval_ns(source);
+    source->batch.interval_ns = perf_source_batch_interval_ns(source);
     perf_source_state_facts(source);
     return 0;
 }
@@ -164,14 +166,14 @@ static int perf_settle(struct source *opened, const struct sprof_log *log,
 
 static void for_each_event(struct perf_source *source, void (*act)(int fd))
 {
-    const bool samples = !source->paused || source->scope == SAMPLER_SCOPE_TASK;
+    const bool samples = !source->pauses.now || source->scope == SAMPLER_SCOPE_TASK;
     for (size_t i = 0; samples && i < source->events.count; i++)
         act(source->events.items[i]);
     for (size_t i = 0; i < source->trackers.count; i++)
         act(source->trackers.items[i]);
     if (source->scope != SAMPLER_SCOPE_TASK) /* there the rings' owners are the trackers */
-        for (size_t i = 0; i < source->cpu_rings; i++)
-            act(source->merge.rings.items[i].fd);
+        for (size_t i = 0; i < source->rings.of_cpus; i++)
+            act(source->rings.merge.rings.items[i].fd);
 }
 
 static int perf_start(struct source *opened, struct sprof_error *error)
@@ -179,17 +181,17 @@ static int perf_start(struct source *opened, struct sprof_error *error)
     (void)error;
     struct perf_source *source = perf_of(opened);
     const bool launches = target_command(source->target) != 0;
-    if (source->filter_comes)
+    if (source->programs.come)
         perf_early_copies_begin(source);
     /* The events of a command in task scope begin with its execve. */
     if (!launches || source->scope != SAMPLER_SCOPE_TASK)
         for_each_event(source, perf_event_enable);
-    if (!launches && !source->paused)
+    if (!launches && !source->pauses.now)
         perf_counters_enable(&source->counters);
     perf_jitter_start(source);
-    source->start_ns = source->switches.start_ns = sprof_clock_monotonic_ns();
+    source->progress.start_ns = source->switches.start_ns = sprof_clock_monotonic_ns();
     source->switches.command = target_command(source->target);
-    perf_machine_count(source, !source->paused);
+    perf_machine_count(source, !source->pauses.now);
     return 0;
 }
 
@@ -200,11 +202,11 @@ static void perf_stop(struct source *opened)
     for_each_event(source, perf_event_disable);
     perf_counters_disable(&source->counters);
     perf_machine_count(source, false);
-    source->stopped = true;
+    source->progress.stopped = true;
     source->members.command_runs_ns = target_started_ns(source->target);
-    sampler_merge_refresh(&source->merge);
-    source->seen_ns = sprof_clock_monotonic_ns();
-    source->horizon_ns = UINT64_MAX;
+    sampler_merge_refresh(&source->rings.merge);
+    source->progress.seen_ns = sprof_clock_monotonic_ns();
+    source->progress.horizon_ns = UINT64_MAX;
 }
 
 /* == Queries == */
@@ -234,7 +236,7 @@ static void perf_count(const struct source *opened, struct sampler_counters *cou
     counters->tails += mine->tails;
     counters->tails_with_sample += mine->tails_with_sample;
     counters->tails_dropped +=
-        perf_stack_tail_bpf_dropped(&((const struct perf_source *)opened)->tail_bpf);
+        perf_stack_tail_bpf_dropped(&((const struct perf_source *)opened)->tails.bpf);
 }
 
 static uint64_t perf_cpu_ns(struct source *opened)
@@ -242,7 +244,7 @@ static uint64_t perf_cpu_ns(struct source *opened)
     struct perf_source *source = perf_of(opened);
     if (source->machine.is_wanted)
         return perf_machine_cpu_ns(source);
-    return source->counters_full ? 0 : perf_counters_total_ns(&source->counters);
+    return source->taken_in.counters_full ? 0 : perf_counters_total_ns(&source->counters);
 }
 
 static int perf_each_idle(struct source *opened,

@@ -20,9 +20,78 @@
 
 extern const struct source_kind perf_source_kind;
 
+/* The rings that events write to: open.c opens them, alone. */
+struct perf_rings {
+    struct sampler_merge merge;
+    size_t of_cpus;           /* the first rings of `merge`: one for each CPU, in their order */
+    size_t of_events;         /* the first of those that new sampling events write to, likewise */
+    SPROF_VEC(size_t) larger; /* the first of each such set that was opened later */
+    size_t budget_bytes;
+    int result;               /* of opening them in the thread that loads programs; */
+    struct sprof_error error; /* … why it failed */
+};
+
 /* When events of threads count that others came before or after. */
 struct perf_generation {
     uint64_t from_ns, to_ns;
+};
+
+/* Events that were opened on threads: attach.c. */
+struct perf_thread_events {
+    struct sprof_map event_tid;                    /* identifier of an event → tid */
+    struct sprof_map tids;                         /* perf_attach_key of a thread → 1 */
+    SPROF_VEC(struct perf_generation) generations; /* none: they were never replaced */
+    struct sprof_map event_generation;             /* identifier → its index there */
+    struct sprof_map told; /* since then: tid → 1, its birth is reported; 2: its death */
+    int layout;            /* of the newest */
+};
+
+/* Threads that are taken in while they run: attach.c. */
+struct perf_taken_in {
+    struct sprof_map tids; /* of one taken in, or born with its parent's events → when */
+    struct sprof_map tids_with_counter; /* of one with counters, its own or its parent's → when */
+    struct sprof_map cpu_before_start; /* of one that could get none → CPU time before the start */
+    bool counters_full;                /* no more of them: the kernel refused one */
+    int spare_fds[2]; /* held until then: for reading /proc when no others are left */
+};
+
+/* The BPF programs that filter and copy stacks, and how they arrive: open.c, filter_arrival.c. */
+struct perf_programs {
+    const char *missing_why; /* in a few words; NULL: a program filters, or none was wanted */
+    bool wanted;
+    bool early;                /* as the options have it */
+    bool come;                 /* they are being loaded while the target runs */
+    uint64_t waited_ns;        /* the opening thread for a CPU, when it began */
+    uint64_t filtered_from_ns; /* samples from then on have passed the program; 0: all have, or none
+                                  ever will */
+    struct perf_filter_loading loading;
+    struct perf_early_copies early_copies; /* until then */
+    struct perf_filter_bpf filter;
+};
+
+/* What follows the slices of stacks, and where stacks end: stack_tail_capture.c. */
+struct perf_stack_tails {
+    struct stack_tail_copies copies;
+    struct perf_stack_tail_bpf bpf;
+    struct sampler_stack_tails found;
+    struct stack_mapper *mapper; /* NULL where the kernel's program finds mappings */
+    uint64_t deep_until_ns;      /* until then stacks deeper than their slices are expected: what
+                                    follows must be copied at once */
+};
+
+/* Periods of clocks with a rate, changed at random: jitter.c. */
+struct perf_jitter {
+    bool is_on;
+    SPROF_VEC(struct perf_clock) clocks; /* where events are on CPUs, for each of `events` */
+    struct sprof_map event_index;        /* identifier of such an event → its index */
+    uint64_t random, next_ns;
+};
+
+/* Pauses of the recording: control.c begins and ends them. */
+struct perf_pauses {
+    bool now;
+    SPROF_VEC(struct perf_pause) items; /* of events that go on: their samples are dropped */
+    size_t next;                        /* the first that samples yet to be read may lie in */
 };
 
 /* What an event on a CPU, and those before it there, have lost. */
@@ -31,11 +100,44 @@ struct perf_loss {
     uint64_t told;      /* samples that were reported as lost */
 };
 
+/* What is lost: losses.c. */
+struct perf_losses {
+    uint64_t of_closed;                 /* records that events closed since had no room for */
+    uint64_t told;                      /* how many the kernel's LOST records speak of */
+    SPROF_VEC(struct perf_loss) events; /* for each of `events`, where they are on CPUs */
+};
+
+/* Up to when records were read: batch.c looks at the rings, record_reader.c reads. */
+struct perf_progress {
+    bool stopped;
+    uint64_t start_ns;   /* samples before it do not count */
+    uint64_t seen_ns;    /* when the rings were looked at last */
+    uint64_t horizon_ns; /* records up to it are surely in order */
+    uint64_t last_ns;    /* time of the last record handed out */
+};
+
+/* What the next wait depends on: batch.c. */
+struct perf_batch {
+    bool active;           /* the last look found something new */
+    bool rings_unpollable; /* a ring says that it is ready all the time */
+    uint64_t interval_ns;  /* how long to let records gather while the targets are busy */
+};
+
+/* Records that were made here, to be handed out before others are read. */
+struct perf_made_records {
+    SPROF_VEC(struct model_record) items;
+    size_t next; /* the first that was not handed out */
+};
+
+static inline bool perf_made_records_wait(const struct perf_made_records *made)
+{
+    return made->next < made->items.count;
+}
+
 struct perf_source {
     struct source source;
     struct sampler_facts facts; /* its part of them */
     enum sampler_scope scope;
-    const char *no_bpf_why; /* in a few words; NULL: a program filters, or none was wanted */
     struct perf_config config;
     struct sampler_layouts layouts;
     const struct sprof_log *log; /* NULL once it is open */
@@ -47,82 +149,30 @@ struct perf_source {
     struct perf_switches switches;
 
     struct sprof_id_list cpus;
-    size_t cpu_rings;   /* the first rings of `merge`: one for each of `cpus`, in their order */
-    size_t event_rings; /* the first of those that new sampling events write to, likewise */
-    SPROF_VEC(size_t) larger_rings; /* the first of each such set that was opened later */
-    size_t ring_budget_bytes;
-    int rings_result;               /* of opening rings in the thread that loads programs; */
-    struct sprof_error rings_error; /* … why it failed */
+    struct perf_rings rings;
     struct sprof_id_list events;    /* descriptors of sampling events; where they are on CPUs, for
                                        each of config.events one on each of `cpus` */
     struct sprof_map event_numbers; /* identifier of such an event → its index in config.events;
                                        of the first none is needed */
     struct sprof_id_list trackers;  /* descriptors of further events that report mappings and
                                        forks */
-    struct sprof_map event_tid;     /* identifier of an event opened on a thread → tid */
-    struct sprof_map tids_with_events; /* perf_attach_key of a thread with events of its own → 1 */
-    SPROF_VEC(struct perf_generation) generations; /* of events of threads; none: never replaced */
-    struct sprof_map event_generation; /* identifier of such an event → its index there */
-    struct sprof_map
-        told; /* since there are generations: tid → 1, its birth is reported; 2: its death */
-    int event_layout; /* of the newest */
-    struct sprof_map tids_taken_in; /* tid of a thread taken in, or born with its parent's events
-                                       → when */
-    struct sprof_map tids_with_counter; /* tid of a thread with counters, its own or its parent's →
-                                           when */
-    struct sprof_map cpu_before_start; /* tid of a thread that could get none → CPU time before the
-                                          start */
-    bool counters_full;                /* no more of them: the kernel refused one */
-    int spare_fds[2]; /* held until then: for reading /proc when no others are left */
-    bool wants_filter;
-    bool early;                /* as the options have it */
-    uint64_t waited_ns;        /* the opening thread for a CPU, when it began */
-    bool filter_comes;         /* the programs are being loaded while the target runs */
-    uint64_t filtered_from_ns; /* samples from then on have passed the program; 0: all have, or none
-                                  ever will */
-    struct perf_filter_loading filter_loading;
-    struct perf_early_copies early_copies; /* until then */
-    struct perf_filter_bpf filter;
+    struct perf_thread_events thread_events;
+    struct perf_taken_in taken_in;
+    struct perf_programs programs;
+    struct perf_stack_tails tails;
+    struct perf_jitter jitter;
+    struct perf_pauses pauses;
+    struct perf_losses losses;
 
-    struct sampler_merge merge;
-    struct stack_tail_copies tail_copies;
-    struct perf_stack_tail_bpf tail_bpf;
-    struct sampler_stack_tails tails;
-    struct stack_mapper *stack_mapper;   /* NULL where the kernel's program finds mappings */
-    bool jitters;                        /* periods of clocks with a rate are changed at random */
-    SPROF_VEC(struct perf_clock) clocks; /* where events are on CPUs, for each of `events` */
-    struct sprof_map event_index;        /* … identifier of an event → its index */
-    uint64_t random, next_jitter_ns;
-    uint64_t sample_event; /* identifier of the event of the sample just taken */
-
-    bool paused;
-    SPROF_VEC(struct perf_pause) pauses; /* of events that go on: their samples are dropped */
-    size_t pause;                        /* the first that samples yet to be read may lie in */
-    uint64_t lost_of_closed;             /* records that events closed since had no room for */
-    SPROF_VEC(struct perf_loss) losses;  /* for each of `events`, where they are on CPUs */
-
-    bool stopped;
-    uint64_t start_ns;   /* samples before it do not count */
-    uint64_t seen_ns;    /* when the rings were looked at last */
-    uint64_t horizon_ns; /* records up to it are surely in order */
-    uint64_t last_ns;    /* time of the last record handed out */
-    uint64_t lost_told;  /* how many the kernel's LOST records speak of */
+    struct perf_progress progress;
+    struct perf_batch batch;
     struct model_record record;
-    SPROF_VEC(struct model_record)
-    following;       /* what follows it: the CPU time of a thread that
-                        ended, losses of further events */
-    size_t followed; /* of them: handed out */
-    void *buffer;    /* for a record that wraps, or is not aligned */
-
+    uint64_t sample_event;              /* identifier of the event of the sample just taken */
+    struct perf_made_records following; /* what follows `record`: the CPU time of a thread that
+                                           ended, losses of further events */
     bool end_records_made;
-    SPROF_VEC(struct model_record) end_records; /* what follows the last of the rings */
-    size_t end_record;                          /* the first that was not handed out */
-
-    bool active;                /* the last look found something new */
-    bool rings_unpollable;      /* a ring says that it is ready all the time */
-    uint64_t batch_interval_ns; /* how long to let records gather while the targets are busy */
-    uint64_t deep_until_ns;     /* until then stacks deeper than their slices are expected: what
-                                   follows must be copied at once */
+    struct perf_made_records end_records; /* what follows the last of the rings */
+    void *buffer;                         /* for a record that wraps, or is not aligned */
 
     struct sampler_counters counts;
 };
@@ -199,11 +249,11 @@ int perf_attach_again(struct perf_source *source, const struct perf_config *conf
 
 /* Whether a record counts, of an event of threads that was replaced, or replaced one. Call it
  * once for each, in the order of time. */
-bool perf_attach_counts(struct perf_source *source, const struct model_record *record,
+bool perf_attach_counts(struct perf_thread_events *events, const struct model_record *record,
                         uint64_t event_id);
 
 /* A thread with events of its own in the generation of an event. */
-uint64_t perf_attach_key(const struct perf_source *source, uint64_t event_id, pid_t tid);
+uint64_t perf_attach_key(const struct perf_thread_events *events, uint64_t event_id, pid_t tid);
 
 /* Opens the counters of the command or of all threads attached to. Missing ones are only reported.
  */
@@ -269,9 +319,9 @@ void perf_stack_tail_begin(struct perf_source *source);
 void perf_stack_tail_begin_anew(struct perf_source *source);
 void perf_stack_tail_copy(struct perf_source *source);
 void perf_stack_tail_attach(struct perf_source *source, size_t ring, uint64_t offset);
-void perf_stack_tail_expect(struct perf_source *source);
+void perf_stack_tail_expect(struct perf_stack_tails *tails, const struct model_record *record);
 void perf_stack_tail_learn(struct source *source, pid_t tid, uint64_t stack_pointer,
                            struct model_stack_extent extent);
-void perf_stack_tail_forget(struct perf_source *source, pid_t tid);
+void perf_stack_tail_forget(struct perf_stack_tails *tails, pid_t tid);
 
 #endif

@@ -6,37 +6,39 @@
 enum { PUBLISH_FRACTION = 4, FUTURE_NS = 1000000000 };
 
 /* Whether a sample of an event that goes on was taken in a pause. Called in the order of time. */
-static bool is_in_pause(struct perf_source *source, uint64_t time_ns)
+static bool is_in_pause(struct perf_pauses *pauses, uint64_t time_ns)
 {
-    const struct perf_pause *pauses = source->pauses.items;
-    while (source->pause < source->pauses.count && pauses[source->pause].end_ns <= time_ns)
-        source->pause++;
-    if (source->pause == source->pauses.count) { /* all lie behind */
-        source->pause = source->pauses.count = 0;
+    const struct perf_pause *items = pauses->items.items;
+    while (pauses->next < pauses->items.count && items[pauses->next].end_ns <= time_ns)
+        pauses->next++;
+    if (pauses->next == pauses->items.count) { /* all lie behind */
+        pauses->next = pauses->items.count = 0;
         return false;
     }
-    return time_ns >= pauses[source->pause].begin_ns;
+    return time_ns >= items[pauses->next].begin_ns;
 }
 
 /* A thread that had events of its own before it inherited the same ones once more (its creator got
  * them CPU by CPU) counts only by its own. */
-static bool is_duplicate(const struct perf_source *source, const struct model_record *record,
+static bool is_duplicate(const struct perf_thread_events *events, const struct model_record *record,
                          uint64_t event_id)
 {
-    if (!source->event_tid.count)
+    if (!events->event_tid.count)
         return false;
-    const uint64_t *owner = sprof_map_get(&source->event_tid, event_id);
+    const uint64_t *owner = sprof_map_get(&events->event_tid, event_id);
     return owner && *owner != (uint64_t)record->tid &&
-           sprof_map_get(&source->tids_with_events, perf_attach_key(source, event_id, record->tid));
+           sprof_map_get(&events->tids, perf_attach_key(events, event_id, record->tid));
 }
 
 static bool admit(struct perf_source *source, const struct model_record *record, uint64_t event_id)
 {
-    if (source->generations.count && !perf_attach_counts(source, record, event_id))
+    if (source->thread_events.generations.count &&
+        !perf_attach_counts(&source->thread_events, record, event_id))
         return false;
-    if (source->filtered_from_ns)
-        source->members.trust =
-            record->time_ns >= source->filtered_from_ns ? PERF_TRUST_SAMPLES : PERF_TRUST_NOTHING;
+    if (source->programs.filtered_from_ns)
+        source->members.trust = record->time_ns >= source->programs.filtered_from_ns
+                                    ? PERF_TRUST_SAMPLES
+                                    : PERF_TRUST_NOTHING;
     if (!perf_members_admit(&source->members, record)) {
         source->counts.foreign_samples += record->type == MODEL_RECORD_SAMPLE;
         return false;
@@ -49,8 +51,9 @@ static bool admit(struct perf_source *source, const struct model_record *record,
         source->counts.foreign_samples++;
         return false;
     }
-    return record->time_ns >= source->start_ns && !is_duplicate(source, record, event_id) &&
-           !(source->pauses.count && is_in_pause(source, record->time_ns));
+    return record->time_ns >= source->progress.start_ns &&
+           !is_duplicate(&source->thread_events, record, event_id) &&
+           !(source->pauses.items.count && is_in_pause(&source->pauses, record->time_ns));
 }
 
 static int note_cpu_time_of_exit(struct perf_source *source)
@@ -65,7 +68,7 @@ static int note_cpu_time_of_exit(struct perf_source *source)
                                                        .tid = exited->tid,
                                                        .cpu = exited->cpu};
     record.cpu_time.cpu_time_ns = cpu_time_ns;
-    return sprof_vec_push(&source->following, record);
+    return sprof_vec_push(&source->following.items, record);
 }
 
 static int account(struct perf_source *source)
@@ -76,22 +79,22 @@ static int account(struct perf_source *source)
     source->counts.samples += record->type == MODEL_RECORD_SAMPLE;
     if (record->type == MODEL_RECORD_LOST) {
         source->counts.lost += record->lost.count;
-        for (size_t i = 0; i < source->following.count; i++)
-            source->counts.lost += source->following.items[i].lost.count;
+        for (size_t i = 0; i < source->following.items.count; i++)
+            source->counts.lost += source->following.items.items[i].lost.count;
     }
     if (record->type == MODEL_RECORD_EXIT)
         result = note_cpu_time_of_exit(source);
     if (record->type == MODEL_RECORD_COMM && record->comm.exec)
-        perf_stack_tail_forget(source, record->tid);
+        perf_stack_tail_forget(&source->tails, record->tid);
     if (record->type == MODEL_RECORD_SAMPLE && record->sample.stack_full)
-        perf_stack_tail_expect(source);
+        perf_stack_tail_expect(&source->tails, record);
     return result;
 }
 
 /* A record is written before it is seen: a time far behind that is none. */
-static bool is_in_the_future(const struct perf_source *source, uint64_t time_ns)
+static bool is_in_the_future(const struct perf_progress *progress, uint64_t time_ns)
 {
-    return time_ns > source->seen_ns + FUTURE_NS;
+    return time_ns > progress->seen_ns + FUTURE_NS;
 }
 
 /* Decodes the first record of a ring into source->record and goes on behind it. After bytes that
@@ -101,13 +104,13 @@ static enum sampler_decoded read_record(struct perf_source *source, struct sampl
 {
     if (ring->tail - ring->published >= ring->size / PUBLISH_FRACTION)
         sampler_ring_publish(ring);
-    const size_t index = (size_t)(ring - source->merge.rings.items);
+    const size_t index = (size_t)(ring - source->rings.merge.rings.items);
     const uint64_t offset = ring->tail;
     struct perf_event_header header;
-    sampler_stack_tail_copies_drop_taken(&source->tail_copies);
+    sampler_stack_tail_copies_drop_taken(&source->tails.copies);
     if (!sampler_ring_header(ring, offset, &header)) {
-        sampler_stack_tail_copies_take(&source->tail_copies, index, ring->head);
-        sampler_merge_skip_ring(&source->merge);
+        sampler_stack_tail_copies_take(&source->tails.copies, index, ring->head);
+        sampler_merge_skip_ring(&source->rings.merge);
         return SAMPLER_DECODED_MALFORMED;
     }
     bool copied;
@@ -117,8 +120,9 @@ static enum sampler_decoded read_record(struct perf_source *source, struct sampl
     source->counts.bytes += header.size;
     const enum sampler_decoded result =
         sampler_decode_record(&source->layouts, whole, &source->record, event_id);
-    sampler_merge_advance(&source->merge, header.size);
-    if (result == SAMPLER_DECODED_RECORD && is_in_the_future(source, source->record.time_ns))
+    sampler_merge_advance(&source->rings.merge, header.size);
+    if (result == SAMPLER_DECODED_RECORD &&
+        is_in_the_future(&source->progress, source->record.time_ns))
         return SAMPLER_DECODED_MALFORMED;
     if (result == SAMPLER_DECODED_RECORD && source->record.type == MODEL_RECORD_SAMPLE)
         perf_stack_tail_attach(source, index, offset);
@@ -158,7 +162,7 @@ static int take_of_rings(struct perf_source *source, struct sampler_ring *ring, 
         record->event = number_of(source, event_id);
         if (record->type == MODEL_RECORD_LOST && record->lost.of_ring) {
             record->lost.since_ns = ring->last_ns;
-            if (perf_losses_tell(source, (size_t)(ring - source->merge.rings.items), record))
+            if (perf_losses_tell(source, (size_t)(ring - source->rings.merge.rings.items), record))
                 return SPROF_ENOMEM;
         }
         ring->last_ns = record->time_ns;
@@ -170,58 +174,63 @@ static int take_of_rings(struct perf_source *source, struct sampler_ring *ring, 
     if (noted)
         return noted;
     source->sample_event = event_id;
-    if (record->time_ns > source->last_ns)
-        source->last_ns = record->time_ns;
+    if (record->time_ns > source->progress.last_ns)
+        source->progress.last_ns = record->time_ns;
     return account(source);
 }
 
 /* The ring whose first record may be taken now, and its time; NULL: none. */
 static struct sampler_ring *ripe_ring(const struct perf_source *source, uint64_t *time_ns)
 {
-    struct sampler_ring *ring = sampler_merge_first(&source->merge, time_ns);
+    struct sampler_ring *ring = sampler_merge_first(&source->rings.merge, time_ns);
     if (!ring)
         return NULL;
-    if (is_in_the_future(source, *time_ns)) {
-        *time_ns = source->last_ns;
+    if (is_in_the_future(&source->progress, *time_ns)) {
+        *time_ns = source->progress.last_ns;
         return ring;
     }
-    return *time_ns <= source->horizon_ns ? ring : NULL;
+    return *time_ns <= source->progress.horizon_ns ? ring : NULL;
 }
 
 struct source_next perf_record_next_time(struct source *opened)
 {
     const struct perf_source *source = (const struct perf_source *)opened;
-    uint64_t time_ns = source->last_ns;
-    if (source->followed < source->following.count || ripe_ring(source, &time_ns))
+    uint64_t time_ns = source->progress.last_ns;
+    if (perf_made_records_wait(&source->following) || ripe_ring(source, &time_ns))
         return (struct source_next){SOURCE_RECORD, time_ns};
-    if (!source->stopped)
-        return (struct source_next){SOURCE_NOTHING_BEFORE, source->horizon_ns};
-    if (!source->end_records_made || source->end_record < source->end_records.count)
-        return (struct source_next){SOURCE_RECORD, source->last_ns};
+    if (!source->progress.stopped)
+        return (struct source_next){SOURCE_NOTHING_BEFORE, source->progress.horizon_ns};
+    if (!source->end_records_made || perf_made_records_wait(&source->end_records))
+        return (struct source_next){SOURCE_RECORD, source->progress.last_ns};
     return (struct source_next){.state = SOURCE_ENDED};
+}
+
+static struct model_record *next_made(struct perf_made_records *made)
+{
+    return &made->items.items[made->next++];
 }
 
 int perf_record_take(struct source *opened, struct model_record **record)
 {
     struct perf_source *source = (struct perf_source *)opened;
-    if (source->followed < source->following.count) {
-        *record = &source->following.items[source->followed++];
+    if (perf_made_records_wait(&source->following)) {
+        *record = next_made(&source->following);
         return 0;
     }
-    source->followed = source->following.count = 0;
+    source->following.next = source->following.items.count = 0;
     uint64_t time_ns;
     struct sampler_ring *ring = ripe_ring(source, &time_ns);
     if (ring) {
         *record = &source->record;
-        perf_early_copies_lock(&source->early_copies);
+        perf_early_copies_lock(&source->programs.early_copies);
         const int result = take_of_rings(source, ring, time_ns);
-        perf_early_copies_unlock(&source->early_copies);
+        perf_early_copies_unlock(&source->programs.early_copies);
         return result;
     }
     if (!source->end_records_made && perf_end_records_make(source))
         return SPROF_ENOMEM;
-    if (source->end_record == source->end_records.count)
+    if (!perf_made_records_wait(&source->end_records))
         return 1;
-    *record = &source->end_records.items[source->end_record++];
+    *record = next_made(&source->end_records);
     return 0;
 }

@@ -28,19 +28,19 @@ static size_t most_bytes(const struct perf_config *config)
 }
 
 /* Samples from before are taken, whatever the order of records. */
-static uint64_t settled_ns(const struct perf_source *source)
+static uint64_t settled_ns(const struct perf_progress *progress)
 {
-    return source->last_ns > LATE_NS ? source->last_ns - LATE_NS : 0;
+    return progress->last_ns > LATE_NS ? progress->last_ns - LATE_NS : 0;
 }
 
 /* How much to copy above a slice. Of a stack that nothing is known of yet, a slice that is not full
  * may end at a page that was never used, and not with the stack: then all of it counts, where there
  * is memory behind what is worth copying otherwise. */
-static size_t bytes_wanted(const struct perf_source *source, const struct sampler_stack *stack,
+static size_t bytes_wanted(const struct perf_stack_tails *tails, const struct sampler_stack *stack,
                            bool *known)
 {
     const size_t wanted =
-        sampler_stack_ends_beyond(&source->tails.ends, stack, STACK_TAIL_BYTES_MAX, known);
+        sampler_stack_ends_beyond(&tails->found.ends, stack, STACK_TAIL_BYTES_MAX, known);
     const uint64_t end = stack->pointer + stack->captured + wanted;
     uint64_t word;
     if (*known || !wanted || wanted == STACK_TAIL_BYTES_MAX ||
@@ -52,7 +52,7 @@ static size_t bytes_wanted(const struct perf_source *source, const struct sample
 /* What follows the slices of a ring's new records, where the kernel has not captured it. */
 static void copy_new(struct perf_source *source, size_t index)
 {
-    struct sampler_ring *ring = &source->merge.rings.items[index], now = *ring;
+    struct sampler_ring *ring = &source->rings.merge.rings.items[index], now = *ring;
     uint64_t offset = ring->scanned > ring->tail ? ring->scanned : ring->tail;
     struct perf_event_header header;
     sampler_ring_refresh(&now);
@@ -63,23 +63,23 @@ static void copy_new(struct perf_source *source, size_t index)
         if (!sampler_decode_peek_stack(&source->layouts, &now, offset, &stack) ||
             !perf_members_know(&source->members, stack.pid, stack.tid))
             continue;
-        const size_t wanted = bytes_wanted(source, &stack, &known);
-        if (!known && source->stack_mapper)
-            sampler_stack_mapper_ask(source->stack_mapper, stack.pid, stack.tid, stack.pointer);
-        if (wanted && !perf_stack_tail_bpf_find(&source->tail_bpf, &stack, &bytes))
-            sampler_stack_tail_copies_make(&source->tail_copies, index, offset, &stack, wanted);
+        const size_t wanted = bytes_wanted(&source->tails, &stack, &known);
+        if (!known && source->tails.mapper)
+            sampler_stack_mapper_ask(source->tails.mapper, stack.pid, stack.tid, stack.pointer);
+        if (wanted && !perf_stack_tail_bpf_find(&source->tails.bpf, &stack, &bytes))
+            sampler_stack_tail_copies_make(&source->tails.copies, index, offset, &stack, wanted);
     }
     ring->scanned = offset;
 }
 
 /* Where the mapping of a stack cannot be found, its end is where copies end. */
-static void take_mappings(struct perf_source *source)
+static void take_mappings(struct perf_stack_tails *tails)
 {
     struct stack_mapping found;
-    while (source->stack_mapper && sampler_stack_mapper_take(source->stack_mapper, &found)) {
+    while (tails->mapper && sampler_stack_mapper_take(tails->mapper, &found)) {
         const bool none = !found.end;
         sampler_stack_ends_set_mapping(
-            &source->tails.ends, found.tid, none ? found.stack_pointer : found.low,
+            &tails->found.ends, found.tid, none ? found.stack_pointer : found.low,
             none ? found.stack_pointer + STACK_TAIL_BYTES_MAX : found.end);
     }
 }
@@ -88,9 +88,9 @@ void perf_stack_tail_copy(struct perf_source *source)
 {
     if (!source->config.layout.has_stack)
         return;
-    take_mappings(source);
-    perf_stack_tail_bpf_drop(&source->tail_bpf, settled_ns(source));
-    for (size_t i = 0; i < source->merge.rings.count; i++)
+    take_mappings(&source->tails);
+    perf_stack_tail_bpf_drop(&source->tails.bpf, settled_ns(&source->progress));
+    for (size_t i = 0; i < source->rings.merge.rings.count; i++)
         copy_new(source, i);
 }
 
@@ -106,10 +106,10 @@ static struct sampler_stack stack_of(const struct model_record *record)
                                   .captured = sample->stack_size};
 }
 
-static void take_place(const struct perf_source *source, const struct sampler_stack *stack,
+static void take_place(const struct perf_stack_tail_bpf *tails, const struct sampler_stack *stack,
                        struct model_sample *sample)
 {
-    const uint64_t place = perf_stack_tail_bpf_place(&source->tail_bpf, stack);
+    const uint64_t place = perf_stack_tail_bpf_place(tails, stack);
     if (!place)
         return;
     sample->registers[ARCH_PC] = place;
@@ -121,41 +121,40 @@ void perf_stack_tail_attach(struct perf_source *source, size_t ring, uint64_t of
 {
     struct model_sample *sample = &source->record.sample;
     const struct sampler_stack stack = stack_of(&source->record);
-    perf_stack_tail_bpf_drop(&source->tail_bpf, settled_ns(source));
-    take_place(source, &stack, sample);
-    sample->call_count = perf_stack_tail_bpf_calls(&source->tail_bpf, &stack, &sample->calls);
-    if (!sampler_stack_tails_find(&source->tails, &stack, ring, offset, sample))
+    perf_stack_tail_bpf_drop(&source->tails.bpf, settled_ns(&source->progress));
+    take_place(&source->tails.bpf, &stack, sample);
+    sample->call_count = perf_stack_tail_bpf_calls(&source->tails.bpf, &stack, &sample->calls);
+    if (!sampler_stack_tails_find(&source->tails.found, &stack, ring, offset, sample))
         return;
     source->counts.tails++;
     source->counts.tails_with_sample += sample->tail_with_sample;
 }
 
-void perf_stack_tail_expect(struct perf_source *source)
+void perf_stack_tail_expect(struct perf_stack_tails *tails, const struct model_record *record)
 {
-    const struct model_record *record = &source->record;
     const struct model_sample *sample = &record->sample;
     const struct sampler_stack stack = stack_of(record);
     bool known;
     /* What was captured with the sample does not change any more; nor does what is not there. */
     if (sample->tail_with_sample ||
-        !sampler_stack_ends_beyond(&source->tails.ends, &stack, STACK_TAIL_BYTES_MAX, &known))
+        !sampler_stack_ends_beyond(&tails->found.ends, &stack, STACK_TAIL_BYTES_MAX, &known))
         return;
-    source->deep_until_ns = record->time_ns + deep_ns;
+    tails->deep_until_ns = record->time_ns + deep_ns;
 }
 
 void perf_stack_tail_learn(struct source *opened, pid_t tid, uint64_t stack_pointer,
                            struct model_stack_extent extent)
 {
     struct perf_source *source = (struct perf_source *)opened;
-    perf_early_copies_lock(&source->early_copies);
-    sampler_stack_tails_learn(&source->tails, tid, stack_pointer,
+    perf_early_copies_lock(&source->programs.early_copies);
+    sampler_stack_tails_learn(&source->tails.found, tid, stack_pointer,
                               stack_pointer + source->config.stack_bytes, extent);
-    perf_early_copies_unlock(&source->early_copies);
+    perf_early_copies_unlock(&source->programs.early_copies);
 }
 
-void perf_stack_tail_forget(struct perf_source *source, pid_t tid)
+void perf_stack_tail_forget(struct perf_stack_tails *tails, pid_t tid)
 {
-    sampler_stack_tails_forget(&source->tails, tid);
+    sampler_stack_tails_forget(&tails->found, tid);
 }
 
 struct perf_filter_bpf_tails perf_stack_tail_wanted(const struct perf_source *source)
@@ -173,9 +172,9 @@ struct perf_filter_bpf_tails perf_stack_tail_wanted(const struct perf_source *so
 
 void perf_stack_tail_open(struct perf_source *source)
 {
-    sampler_stack_tails_add(&source->tails, perf_stack_tail_bpf_provide, &source->tail_bpf);
-    sampler_stack_tails_add(&source->tails, sampler_stack_tail_copies_provide,
-                            &source->tail_copies);
+    sampler_stack_tails_add(&source->tails.found, perf_stack_tail_bpf_provide, &source->tails.bpf);
+    sampler_stack_tails_add(&source->tails.found, sampler_stack_tail_copies_provide,
+                            &source->tails.copies);
     perf_stack_tail_begin(source);
 }
 
@@ -187,25 +186,27 @@ static uint64_t apart_ns(const struct perf_config *config)
 
 void perf_stack_tail_begin(struct perf_source *source)
 {
-    if (!source->config.layout.has_stack || source->tail_bpf.wake_fd >= 0 || source->stack_mapper)
+    if (!source->config.layout.has_stack || source->tails.bpf.wake_fd >= 0 || source->tails.mapper)
         return;
-    if (source->filter.captures &&
-        !sampler_stack_ends_open(&source->tails.ends, perf_filter_bpf_stacks_fd(&source->filter)) &&
-        !perf_stack_tail_bpf_open(&source->tail_bpf, &source->filter, apart_ns(&source->config)))
+    if (source->programs.filter.captures &&
+        !sampler_stack_ends_open(&source->tails.found.ends,
+                                 perf_filter_bpf_stacks_fd(&source->programs.filter)) &&
+        !perf_stack_tail_bpf_open(&source->tails.bpf, &source->programs.filter,
+                                  apart_ns(&source->config)))
         return;
-    if (!source->filter_comes)
+    if (!source->programs.come)
         sprof_log_message(source->log, SPROF_LOG_DEBUG,
                           "stacks deeper than %zu bytes are not captured in the kernel",
                           source->config.stack_bytes);
-    sampler_stack_ends_close(&source->tails.ends);
-    sampler_stack_ends_open(&source->tails.ends, -1);
-    source->stack_mapper = sampler_stack_mapper_new();
+    sampler_stack_ends_close(&source->tails.found.ends);
+    sampler_stack_ends_open(&source->tails.found.ends, -1);
+    source->tails.mapper = sampler_stack_mapper_new();
 }
 
 void perf_stack_tail_begin_anew(struct perf_source *source)
 {
-    sampler_stack_ends_close(&source->tails.ends);
-    sampler_stack_mapper_free(source->stack_mapper);
-    source->stack_mapper = NULL;
+    sampler_stack_ends_close(&source->tails.found.ends);
+    sampler_stack_mapper_free(source->tails.mapper);
+    source->tails.mapper = NULL;
     perf_stack_tail_begin(source);
 }

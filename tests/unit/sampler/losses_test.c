@@ -29,10 +29,10 @@ static void open_source(struct perf_source *source)
 {
     const size_t larger[] = {LARGER, LARGEST};
     const uint64_t lost[CPUS] = {100, 7};
-    *source =
-        (struct perf_source){.scope = SAMPLER_SCOPE_CPU, .cpu_rings = CPUS, .event_rings = LARGEST};
+    *source = (struct perf_source){
+        .scope = SAMPLER_SCOPE_CPU, .rings.of_cpus = CPUS, .rings.of_events = LARGEST};
     for (size_t i = 0; i < sizeof larger / sizeof *larger; i++)
-        CU_ASSERT_EQUAL(sprof_vec_push(&source->larger_rings, larger[i]), 0);
+        CU_ASSERT_EQUAL(sprof_vec_push(&source->rings.larger, larger[i]), 0);
     for (int cpu = 0; cpu < CPUS; cpu++) {
         CU_ASSERT_EQUAL(sprof_vec_push(&source->cpus, cpu), 0);
         CU_ASSERT_EQUAL(sprof_vec_push(&source->events, event_that_lost(lost[cpu])), 0);
@@ -57,11 +57,11 @@ static void close_source(struct perf_source *source)
     for (size_t i = 0; i < source->events.count; i++)
         close(source->events.items[i]);
     perf_config_release(&source->config);
-    sprof_vec_release(&source->following);
+    sprof_vec_release(&source->following.items);
     sprof_vec_release(&source->events);
     sprof_vec_release(&source->cpus);
-    sprof_vec_release(&source->losses);
-    sprof_vec_release(&source->larger_rings);
+    sprof_vec_release(&source->losses.events);
+    sprof_vec_release(&source->rings.larger);
 }
 
 /* What a ring's record that tells of `count` lost says in the end: how many samples it were. */
@@ -79,11 +79,11 @@ static void test_each_set_of_rings_is_of_the_cpus(void)
         struct perf_source source;
         open_source(&source);
         CU_ASSERT_EQUAL(told(&source, sets[i] + 1, 10), 7);
-        CU_ASSERT_EQUAL(source.losses.items[1].told, 7);
-        CU_ASSERT_EQUAL(source.losses.items[0].told, 0);
+        CU_ASSERT_EQUAL(source.losses.events.items[1].told, 7);
+        CU_ASSERT_EQUAL(source.losses.events.items[0].told, 0);
         CU_ASSERT_EQUAL(told(&source, sets[i], 60), 60);
         CU_ASSERT_EQUAL(told(&source, sets[i], 60), 40);
-        CU_ASSERT_EQUAL(source.losses.items[0].told, 100);
+        CU_ASSERT_EQUAL(source.losses.events.items[0].told, 100);
         CU_ASSERT_EQUAL(source.counts.lost_others, 3 + 20);
         close_source(&source);
     }
@@ -99,7 +99,7 @@ static void test_rings_of_counters_lose_no_samples(void)
     CU_ASSERT_EQUAL(told(&source, LARGEST - 1, 5), 0);
     CU_ASSERT_EQUAL(told(&source, LARGEST + CPUS, 5), 0);
     CU_ASSERT_EQUAL(source.counts.lost_others, 5 * (COUNTERS + 2));
-    CU_ASSERT_EQUAL(source.losses.items[0].told + source.losses.items[1].told, 0);
+    CU_ASSERT_EQUAL(source.losses.events.items[0].told + source.losses.events.items[1].told, 0);
     close_source(&source);
 }
 
@@ -126,13 +126,13 @@ static void test_losses_are_those_of_their_events(void)
     CU_ASSERT_EQUAL(perf_losses_tell(&source, 0, &record), 0);
     CU_ASSERT_EQUAL(record.event, 0);
     CU_ASSERT_EQUAL(record.lost.count, 100);
-    CU_ASSERT_EQUAL_FATAL(source.following.count, 1);
-    CU_ASSERT_EQUAL(source.following.items[0].event, 1);
-    CU_ASSERT_EQUAL(source.following.items[0].time_ns, 5);
-    CU_ASSERT_EQUAL(source.following.items[0].lost.count, 20);
+    CU_ASSERT_EQUAL_FATAL(source.following.items.count, 1);
+    CU_ASSERT_EQUAL(source.following.items.items[0].event, 1);
+    CU_ASSERT_EQUAL(source.following.items.items[0].time_ns, 5);
+    CU_ASSERT_EQUAL(source.following.items.items[0].lost.count, 20);
     CU_ASSERT_EQUAL(source.counts.lost_others, 5);
     uint64_t lost[2] = {0};
-    source.cpu_rings = 0; /* whose owners have lost nothing */
+    source.rings.of_cpus = 0; /* whose owners have lost nothing */
     perf_losses_at_the_end(&source, lost);
     CU_ASSERT_EQUAL(lost[0], 7);
     CU_ASSERT_EQUAL(lost[1], 20);

@@ -130,14 +130,15 @@ static void test_records_from_the_future(void)
 {
     static const uint64_t now_ns = 5000000000, year_ns = 31536000000000000;
     static _Alignas(8) uint8_t buffer[SAMPLER_RING_RECORD_MAX];
-    struct perf_source source = {.buffer = buffer, .seen_ns = now_ns, .horizon_ns = now_ns};
+    struct perf_source source = {
+        .buffer = buffer, .progress.seen_ns = now_ns, .progress.horizon_ns = now_ns};
     const struct sampler_ring ring = fake_ring();
-    CU_ASSERT_EQUAL_FATAL(sampler_merge_add(&source.merge, &ring), 0);
-    struct sampler_ring *written = &source.merge.rings.items[0];
+    CU_ASSERT_EQUAL_FATAL(sampler_merge_add(&source.rings.merge, &ring), 0);
+    struct sampler_ring *written = &source.rings.merge.rings.items[0];
     fake_record(written, PERF_RECORD_THROTTLE, now_ns - 2000);
     fake_record(written, PERF_RECORD_THROTTLE, now_ns + year_ns);
     fake_record(written, PERF_RECORD_UNTHROTTLE, now_ns - 1000);
-    sampler_merge_refresh(&source.merge);
+    sampler_merge_refresh(&source.rings.merge);
     static const struct {
         enum model_record_type type;
         uint64_t time_ns;
@@ -157,7 +158,7 @@ static void test_records_from_the_future(void)
     CU_ASSERT_EQUAL(next.state, SOURCE_NOTHING_BEFORE);
     CU_ASSERT_EQUAL(next.time_ns, now_ns);
     CU_ASSERT_EQUAL(source.counts.lost, 1);
-    sampler_merge_release(&source.merge);
+    sampler_merge_release(&source.rings.merge);
 }
 
 void sprof_suite_sampler_record_reader(void);
