@@ -2,7 +2,6 @@
 #include "base/command.h"
 
 #include "base/proc.h"
-#include "base/str.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -63,4 +62,17 @@ int sprof_command_wait(pid_t child)
         if (errno != EINTR)
             return -1;
     return status;
+}
+
+int sprof_command_append_target(struct sprof_str *out, pid_t pid, char *const *command)
+{
+    struct sprof_arena arena = {0};
+    char *const words[] = {command ? *command : NULL, NULL};
+    const char *name = sprof_command_text(&arena, words);
+    const int result =
+        pid    ? sprof_str_appendf(out, "-p %d", (int)pid)
+        : name ? sprof_str_appendf(out, strchr(name, '/') ? "%s" : "$(command -v %s)", name)
+               : sprof_str_append(out, "FILE");
+    sprof_arena_release(&arena);
+    return result;
 }

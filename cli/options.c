@@ -37,8 +37,8 @@ static int unknown_option(const struct cli_command *command, const char *word,
 {
     const char *foreign = cli_foreign_option(command->name, word);
     if (foreign)
-        return sprof_error_set(error, SPROF_EUSAGE, 0, "%s is no option of sprof: %s", word,
-                               foreign);
+        return sprof_error_set(error, SPROF_EUSAGE, 0, "%s is no option of sprof %s: %s", word,
+                               command->name, foreign);
     SPROF_VEC(const char *) names = {0};
     for (const struct cli_option *option = command->options; option->name; option++)
         if (sprof_vec_push(&names, option->name))

@@ -5,7 +5,6 @@
 #include "cli/keep.h"
 
 #include <stdio.h>
-#include <string.h>
 
 /* Shorter standstills of threads are shown as 0.0 ms. */
 enum { STANDSTILL_NS = 50000 };
@@ -23,19 +22,6 @@ static struct entries text_of_entries(size_t count)
     return entries;
 }
 
-/* The program, as operands of `sprof probes` in a shell. */
-static void append_program(struct sprof_str *out, const struct trace_options *trace)
-{
-    struct sprof_arena arena = {0};
-    char *const words[] = {trace->pid ? NULL : trace->command[0], NULL};
-    const char *name = sprof_command_text(&arena, words);
-    if (trace->pid)
-        sprof_str_appendf(out, "-p %d", (int)trace->pid);
-    else if (name)
-        sprof_str_appendf(out, strchr(name, '/') ? "%s" : "$(command -v %s)", name);
-    sprof_arena_release(&arena);
-}
-
 static void say_probes(struct cli_terminal *terminal, const struct trace_options *trace,
                        const struct trace_result *result)
 {
@@ -44,7 +30,7 @@ static void say_probes(struct cli_terminal *terminal, const struct trace_options
         sprof_str_appendf(
             &said, ", %zu refused: %s`sprof probes --refused ", result->refused,
             trace->backend == TRACE_UPROBE || result->uprobes_because ? "see above, and " : "");
-        append_program(&said, trace);
+        sprof_command_append_target(&said, trace->pid, trace->command);
         sprof_str_append(&said, "`");
     }
     const char *refused = said.text ? said.text : "";

@@ -162,6 +162,15 @@ static bool is_final(CURLcode code)
            code == CURLE_URL_MALFORMAT;
 }
 
+/* Of a line of the answer's header that is too long libcurl says that memory ran out. */
+static bool is_long_header(const struct fleet_http *http, CURLcode code)
+{
+    double began_s = 0;
+    if (code == CURLE_OUT_OF_MEMORY)
+        http->curl.curl_easy_getinfo(http->easy, CURLINFO_STARTTRANSFER_TIME, &began_s);
+    return began_s > 0;
+}
+
 static void describe(const struct fleet_http *http, CURLcode code, struct fleet_answer *answer)
 {
     curl_off_t wait_s = 0;
@@ -170,7 +179,9 @@ static void describe(const struct fleet_http *http, CURLcode code, struct fleet_
     answer->is_final = is_final(code);
     if (code) {
         put_line(line, sizeof line,
-                 *http->problem ? http->problem : http->curl.curl_easy_strerror(code));
+                 is_long_header(http, code) ? "the header of its answer is too long"
+                 : *http->problem           ? http->problem
+                                            : http->curl.curl_easy_strerror(code));
         snprintf(answer->problem, sizeof answer->problem, "%s", line);
         return;
     }
@@ -203,7 +214,8 @@ int fleet_http_post(struct fleet_http *http, const struct fleet_request *request
     const CURLcode code = http->curl.curl_easy_perform(http->easy);
     describe(http, code, answer);
     http->curl.curl_slist_free_all(headers);
-    if (code == CURLE_OUT_OF_MEMORY || arriving.result == SPROF_ENOMEM)
+    if ((code == CURLE_OUT_OF_MEMORY && !is_long_header(http, code)) ||
+        arriving.result == SPROF_ENOMEM)
         return sprof_error_memory(error);
     if (arriving.result == SPROF_ELIMIT)
         return sprof_error_set(error, SPROF_ELIMIT, 0, "the answer has more than 8 GiB");

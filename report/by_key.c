@@ -298,14 +298,15 @@ static void put_namesake(struct table *table, const struct report_module *module
     report_table_put_text(table, module && module->build_id ? module->build_id : "");
 }
 
-static void put_command(struct table *table, const struct by_key *by, const char *command)
+static void put_command(struct table *table, const struct by_key *by, const char *command,
+                        const char *unknown)
 {
     struct sprof_str text = {0};
     const bool failed = report_commands_short(&by->commands, command, &text) != 0;
     const char *kept = failed ? NULL : report_utf8_keep(&by->dataset->arena, &text);
     sprof_str_release(&text);
     table->failed = table->failed || !kept;
-    report_table_put_text(table, kept ? kept : "");
+    report_table_put_text(table, kept && *kept ? kept : unknown);
     report_table_put_text(table, command ? command : "");
 }
 
@@ -365,11 +366,11 @@ static void put_key(struct table *table, const struct by_key *by, const struct k
         report_table_put_text(table, process->name ? process->name : "[unnamed]");
         report_table_put_count(table, (uint64_t)process->pid);
         if (report_by_key_has(by, key) && !report_by_key_has(by, REPORT_COMMAND))
-            put_command(table, by, process->command);
+            put_command(table, by, process->command, "");
         break;
     }
     case REPORT_COMMAND:
-        put_command(table, by, report_dataset_command(dataset, thread->process));
+        put_command(table, by, report_dataset_command(dataset, thread->process), "?");
         break;
     case REPORT_USER:
     case REPORT_CGROUP:

@@ -2,6 +2,7 @@
  * out, and what --max-overhead and --memory have changed. */
 #include "report/call_tables.h"
 #include "report/dataset_parts.h"
+#include "report/utf8_text.h"
 
 #include "base/base.h"
 #include "names/names.h"
@@ -128,11 +129,21 @@ static int put_lines(struct report_calls *calls, const char *before, const char 
     return result;
 }
 
+static int say_about(struct report_calls *calls, const char *key, struct sprof_str *text,
+                     struct sprof_error *error)
+{
+    const char *kept = report_utf8_keep(calls->arena, text);
+    for (size_t i = 0; i < calls->table->column_count; i++)
+        if (!strcmp(calls->table->columns[i].key, key))
+            calls->table->columns[i].about = kept;
+    return kept ? 0 : sprof_error_memory(error);
+}
+
 static int put_bases(struct report_calls *calls, uint64_t self_ns, uint64_t wall_ns,
                      struct sprof_error *error)
 {
     char number[NUMBER_BYTES];
-    struct sprof_str text = {0};
+    struct sprof_str self = {0}, wall = {0};
     uint64_t threads = 0, paused = 0;
     int result = report_calls_number(
         calls, "SELECT count(DISTINCT thread_id) FROM call_cost WHERE run_id = %1$u", &threads,
@@ -143,14 +154,16 @@ static int put_bases(struct report_calls *calls, uint64_t self_ns, uint64_t wall
             error);
     if (result || !threads)
         return result;
-    sprof_str_appendf(&text, "self-percent: of %s, the self time of all probed functions",
+    sprof_str_appendf(&self, "self-percent: of %s, the self time of all probed functions",
                       report_number_length(number, self_ns));
-    if (wall_ns)
-        sprof_str_appendf(
-            &text, " · total-percent: of %s, the wall time of the %" PRIu64 " thread%s seen%s",
-            report_number_length(number, wall_ns), threads, sprof_plural(threads),
-            paused ? ", without pauses (but for calls that lasted on into them)" : "");
-    return report_calls_note(calls, &text, error);
+    result = say_about(calls, "self_percent", &self, error);
+    if (result || !wall_ns)
+        return result;
+    sprof_str_appendf(&wall,
+                      "total-percent: of %s, the wall time of the %" PRIu64 " thread%s seen%s",
+                      report_number_length(number, wall_ns), threads, sprof_plural(threads),
+                      paused ? ", without pauses (but for calls that lasted on into them)" : "");
+    return say_about(calls, "total_percent", &wall, error);
 }
 
 /* Of the rows that are shown. */

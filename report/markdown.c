@@ -109,17 +109,24 @@ static int write_table(FILE *out, const struct report_content *content)
     }
     if (content->dataset && report_quality_notes(content->dataset, &notes))
         return SPROF_ENOMEM;
+    struct sprof_str about = {0};
+    const int result = report_table_append_about(table, NULL, &about);
+    if (about.length) {
+        fputs("\n", out);
+        put_text(out, about.text);
+    }
     for (size_t i = 0; i < table->notes.count; i++) {
-        fputs(i ? "  \n" : "\n", out);
+        fputs(i || about.length ? "  \n" : "\n", out);
         put_text(out, table->notes.items[i]);
     }
     for (size_t i = 0; i < notes.count; i++) {
         fputs(i ? "  \n" : "\n", out);
         put_text(out, notes.items[i]);
     }
-    if (notes.count || table->notes.count)
+    if (notes.count || table->notes.count || about.length)
         fputc('\n', out);
-    return 0;
+    sprof_str_release(&about);
+    return result;
 }
 
 struct rows {

@@ -14,8 +14,7 @@ enum {
     LITTLE_CPU_PERCENT = 50,
     IDLE_PERCENT = 30, /* the same of the whole machine, which may have little to do */
     MUCH_LOST_PERCENT = 1,
-    MUCH_NOT_SAMPLED_PERCENT = 1,
-    MUCH_COST_PERCENT = 10
+    MUCH_NOT_SAMPLED_PERCENT = 1
 };
 
 /* A module with less of the unnamed time is not worth a cure of its own, and there are few. */
@@ -24,9 +23,10 @@ enum { MUCH_UNNAMED_PERCENT = 20, MOST_CURES = 2, MUCH_INTERPRETED_PERCENT = 30 
 /* Shorter runs than this say nothing about waiting. */
 static const uint64_t shortest_wait_ns = 100 * 1000 * 1000;
 
-/* Beside a target that used less, sprof's own start alone would look enormous; beside one that used
- * much, its cost is that of samples. */
-static const uint64_t least_target_ns = 100 * 1000 * 1000, much_target_ns = 2000000000;
+static const uint64_t least_unsampled_ns = 100 * 1000 * 1000;
+
+/* Beside a target that used much, sprof's cost is that of samples. */
+static const uint64_t much_target_ns = 2000000000;
 
 static bool is_share(uint64_t part, uint64_t whole, uint64_t percent)
 {
@@ -56,14 +56,6 @@ int report_quality_of_samples(struct report_dataset *dataset, struct quality_par
     return result;
 }
 
-char *report_quality_own_cost(char buffer[static NUMBER_BYTES], const struct store_quality *quality)
-{
-    return quality->target_cpu_ns < least_target_ns
-               ? report_number_time(buffer, quality->own_cpu_ns,
-                                    report_number_time_unit(quality->own_cpu_ns))
-               : report_number_percent(buffer, quality->own_cpu_ns, quality->target_cpu_ns, 1);
-}
-
 bool report_quality_sees_waiting(const struct report_dataset *dataset)
 {
     const char *name = dataset->event.name;
@@ -77,6 +69,13 @@ bool report_quality_has_waits(const struct report_dataset *dataset)
         if (model_event_wait(dataset->events.items[i].name))
             return true;
     return false;
+}
+
+bool report_quality_waits_lack_kinds(const struct report_dataset *dataset)
+{
+    const char *name = dataset->event.name, *source = dataset->run.source;
+    return !dataset->event_sum && name && !strcmp(name, MODEL_EVENT_WALL) && source &&
+           strstr(source, MODEL_SOURCE_FILTERED) && !report_quality_has_waits(dataset);
 }
 
 bool report_quality_has_unseen_waits(const struct report_dataset *dataset)
@@ -264,8 +263,7 @@ static int note_cost(struct report_dataset *dataset, struct quality_parts *notes
 {
     const struct store_quality *quality = &dataset->quality;
     char share[NUMBER_BYTES];
-    if (quality->target_cpu_ns < much_target_ns ||
-        !is_share(quality->own_cpu_ns, quality->target_cpu_ns, MUCH_COST_PERCENT) ||
+    if (quality->target_cpu_ns < much_target_ns || !report_quality_is_costly(quality) ||
         report_counts_calls(dataset))
         return 0;
     return report_quality_part(dataset, notes,
@@ -322,7 +320,7 @@ const char *report_quality_empty(const struct report_dataset *dataset)
            : report_counts_calls(dataset) ? "none of the probed functions was called"
            : dataset->samples_of_others
                ? "no sample is of this event: `sprof report --by event` shows the others"
-           : dataset->not_sampled.weight > least_target_ns
+           : dataset->not_sampled.weight > least_unsampled_ns
                ? "nothing was sampled of the CPU time that was used"
            : is_of_choice(dataset)
                ? "nothing was sampled: no process that fits had a CPU; `ps -e -o "

@@ -39,6 +39,10 @@ bool report_quality_sees_waiting(const struct report_dataset *dataset);
  * a program of BPF ran, one that measures waits runs, too. */
 const char *report_quality_cure_of_waits(const struct report_dataset *dataset);
 
+/* Whether the kind of each wait could have been measured, and only the kernel's function stands for
+ * it. */
+bool report_quality_waits_lack_kinds(const struct report_dataset *dataset);
+
 /* Whether times without a CPU were measured, each kind as an event of its own. */
 bool report_quality_has_waits(const struct report_dataset *dataset);
 
@@ -52,6 +56,9 @@ bool report_quality_is_by_agents(const struct report_dataset *dataset);
  * none. */
 char *report_quality_own_cost(char buffer[static NUMBER_BYTES],
                               const struct store_quality *quality);
+
+/* Whether sprof used so much beside the target that its times may be wrong. */
+bool report_quality_is_costly(const struct store_quality *quality);
 
 /* Whether stacks come from elsewhere: the CPU time that was used beside them is unknown. */
 bool report_quality_is_imported(const struct report_dataset *dataset);

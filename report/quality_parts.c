@@ -8,6 +8,11 @@
 /* Fewer samples than this say nothing about the rate at which they came. */
 enum { SAMPLES_FOR_A_RATE = 20 };
 
+enum { MUCH_COST_PERCENT = 10 };
+
+/* Beside a target that used less, sprof's own start alone would look enormous. */
+static const uint64_t least_target_ns = 100 * 1000 * 1000;
+
 int report_quality_part(struct report_dataset *dataset, struct quality_parts *parts,
                         const char *format, ...)
 {
@@ -49,6 +54,20 @@ char *report_quality_rate(char buffer[static NUMBER_BYTES], const struct store_q
         snprintf(buffer, NUMBER_BYTES, "%.0f of %.0f Hz", quality->reached_hz,
                  quality->requested_hz);
     return buffer;
+}
+
+char *report_quality_own_cost(char buffer[static NUMBER_BYTES], const struct store_quality *quality)
+{
+    return quality->target_cpu_ns < least_target_ns
+               ? report_number_time(buffer, quality->own_cpu_ns,
+                                    report_number_time_unit(quality->own_cpu_ns))
+               : report_number_percent(buffer, quality->own_cpu_ns, quality->target_cpu_ns, 1);
+}
+
+bool report_quality_is_costly(const struct store_quality *quality)
+{
+    return quality->target_cpu_ns >= least_target_ns &&
+           report_number_share(quality->own_cpu_ns, quality->target_cpu_ns) > MUCH_COST_PERCENT;
 }
 
 bool report_quality_is_by_agents(const struct report_dataset *dataset)

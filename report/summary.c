@@ -73,7 +73,23 @@ static int say_file(struct report_dataset *dataset, struct quality_parts *parts,
                                report_number_size(number, (uint64_t)status.st_size));
 }
 
-/* What shows more of it: first the cure, where the samples do not show what is wanted. */
+/* A longer command is left out of what comes next. */
+enum { SHOWN_COMMAND = 100 };
+
+/* The same target, recorded with where it waits. */
+static void write_record_waits(FILE *out, const struct report_dataset *dataset)
+{
+    const struct store_run *run = &dataset->run;
+    fprintf(out, "sprof record %s", report_quality_cure_of_waits(dataset));
+    if (run->command && *run->command)
+        fprintf(out, " -- %s", strlen(run->command) <= SHOWN_COMMAND ? run->command : "…");
+    else if (run->targets && strspn(run->targets, "0123456789,") == strlen(run->targets))
+        fprintf(out, " -p %s", run->targets);
+    fputs(" · ", out);
+}
+
+/* What shows more of it: first the cure, where the samples do not show what is wanted. Of samples
+ * by the wall clock the kernel's function is all that says what a thread waits for. */
 static int write_next(FILE *out, struct report_dataset *dataset, const char *path)
 {
     char *const words[] = {(char *)(uintptr_t)path, NULL};
@@ -87,8 +103,8 @@ static int write_next(FILE *out, struct report_dataset *dataset, const char *pat
                 report_quality_has_unseen_waits(dataset) ? "--by thread,state"
                                                          : "--event wall --tree",
                 file);
-    else if (waits)
-        fprintf(out, "sprof record %s … · ", report_quality_cure_of_waits(dataset));
+    else if (waits || report_quality_waits_lack_kinds(dataset))
+        write_record_waits(out, dataset);
     fprintf(out, "sprof report --tree %s · sprof html %s\n", file, file);
     return 0;
 }

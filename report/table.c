@@ -98,6 +98,17 @@ int report_table_show(struct table *table, const char *list, struct sprof_error 
     return 0;
 }
 
+int report_table_append_about(const struct table *table, const bool *dropped, struct sprof_str *out)
+{
+    for (size_t c = 0; c < table->shown_count; c++) {
+        const struct table_column *column = &table->columns[table->shown[c]];
+        if (column->about && !column->only_data && !(dropped && dropped[c]) &&
+            sprof_str_appendf(out, "%s%s", out->length ? " · " : "", column->about))
+            return SPROF_ENOMEM;
+    }
+    return 0;
+}
+
 /* == Order == */
 
 struct sorting {

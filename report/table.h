@@ -39,6 +39,7 @@ struct table_column {
     unsigned optional; /* TABLE_STAYS, or the more the sooner it goes */
     uint64_t whole;    /* what its percentages are of */
     unsigned decimals; /* text: of its percentages */
+    const char *about; /* below the table, where people see the column; NULL nothing */
 };
 
 union table_cell {
@@ -96,6 +97,11 @@ static inline const union table_cell *report_table_cell(const struct table *tabl
 {
     return &table->cells.items[row * table->column_count + column];
 }
+
+/* Appends what is to be said below about the columns that people see; `dropped` are those, in their
+ * order, that found no room, NULL none. 0 or SPROF_ENOMEM. */
+int report_table_append_about(const struct table *table, const bool *dropped,
+                              struct sprof_str *out);
 
 /* Add the next cell of the row that is being made. */
 static inline void report_table_put(struct table *table, union table_cell cell)

@@ -390,7 +390,25 @@ static int write_row(struct page *page, FILE *out, size_t row)
     return end_line(page, out, NULL);
 }
 
-int report_table_write_text(FILE *out, const struct table *table, unsigned columns, bool color)
+/* Below a blank line: what columns mean that are there, and notes. `more` follows it. */
+static int write_notes(struct page *page, FILE *out, bool more)
+{
+    const struct table *table = page->table;
+    struct sprof_str about = {0};
+    const int result = report_table_append_about(table, page->dropped, &about);
+    if (more || about.length || table->notes.count)
+        fputc('\n', out);
+    if (about.length)
+        fprintf(out, "%s\n", about.text);
+    for (size_t i = 0; i < table->notes.count; i++)
+        fprintf(out, "%s\n", table->notes.items[i]);
+    sprof_str_release(&about);
+    return result;
+}
+
+/* The table; of a report with its notes. */
+static int write_page(FILE *out, const struct table *table, unsigned columns, bool color,
+                      const struct report_content *content)
 {
     struct page page = {.table = table, .color = color};
     int result = measure_columns(&page);
@@ -406,11 +424,18 @@ int report_table_write_text(FILE *out, const struct table *table, unsigned colum
         result = write_row(&page, out, r);
     if (!result && table->left_out)
         result = write_parts(&page, out, table->left_out, columns);
+    if (!result && content)
+        result = write_notes(&page, out, content->dataset);
     for (size_t c = 0; c < table->shown_count; c++)
         report_cut_names_release(&page.cut[c]);
     sprof_str_release(&page.line);
     sprof_str_release(&page.cell);
     return result;
+}
+
+int report_table_write_text(FILE *out, const struct table *table, unsigned columns, bool color)
+{
+    return write_page(out, table, columns, color, NULL);
 }
 
 int report_text_write(FILE *out, const struct report_content *content, struct sprof_error *error)
@@ -420,12 +445,7 @@ int report_text_write(FILE *out, const struct report_content *content, struct sp
     case REPORT_ROWS: return report_text_rows(out, content, error);
     default: break;
     }
-    const int result =
-        report_table_write_text(out, content->table, content->columns, content->color);
-    if (content->dataset || content->table->notes.count)
-        fputc('\n', out);
-    for (size_t i = 0; i < content->table->notes.count; i++)
-        fprintf(out, "%s\n", content->table->notes.items[i]);
+    const int result = write_page(out, content->table, content->columns, content->color, content);
     return result || !content->dataset
                ? result
                : report_quality_write(out, content->dataset, content->columns, content->verbose);

@@ -96,7 +96,8 @@ static void put_trusts(struct json *json, const struct report_dataset *dataset)
               "frames with a name, by symbols or debug information", REPORT_NAMED_PERCENT);
     snprintf(text, sizeof text, "own cost %s", report_quality_own_cost(number, quality));
     if (quality->own_cpu_ns)
-        put_trust(json, text, "CPU time of sprof while it recorded", false);
+        put_trust(json, text, "CPU time of sprof while it recorded",
+                  report_quality_is_costly(quality));
     report_json_close_array(json);
 }
 

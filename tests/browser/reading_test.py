@@ -78,6 +78,7 @@ def header(browser, work):
         raise SystemExit(f"the header says {facts[0]}, the report {footer}")
     with sqlite3.connect(recording) as database:
         database.execute("UPDATE ledger SET lost = 10 + delivered")
+        database.execute("UPDATE run SET own_cpu_ns = target_cpu_ns")
     database.close()
     page = Page(browser, make_page(work, recording))
     # Other warnings may stand beside it.
@@ -86,6 +87,9 @@ def header(browser, work):
     lost = re.compile(r"[\d\u202f]+ lost")
     if len(above) != 1 or not any(map(lost.fullmatch, above[0].split(" · "))) or not any(map(lost.fullmatch, below)):
         raise SystemExit(f"of a recording that lost more than half the page says {above} and {below}")
+    costly = "own cost 100.0 %"
+    if costly not in above[0].split(" · ") or costly not in below:
+        raise SystemExit(f"of a recording that cost as much as its program the page says {above} and {below}")
     # The lines that cost most, all and those of the program's own files.
     page.tab("lines")
     lines = lambda: browser.run("""return sprof.views.find(view => view.id === 'lines').object.table.rows.map(row =>

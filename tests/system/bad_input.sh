@@ -660,9 +660,9 @@ foreign_words() {
     expect 2 "$SPROF" flamegraph
     said_only 'not a command: `sprof html`'
     expect 2 "$SPROF" record -g -- true
-    said_only '\-g is no option of sprof: stacks are recorded whole'
+    said_only '\-g is no option of sprof record: stacks are recorded whole'
     expect 2 "$SPROF" report --diff-base a.db
-    said_only 'no option of sprof: `sprof diff BASE RECORDING`'
+    said_only 'no option of sprof report: `sprof diff BASE RECORDING`'
     expect 2 "$SPROF" version
     said_only '`sprof --version`'
     expect 0 "$SPROF" record true -F 99

@@ -50,6 +50,11 @@ again() {
     said 'time'
     [ "$(waiting spool)" = 1 ] || fail "the batch does not wait"
     end "$receiver"
+    rm -rf spool
+    receiver header
+    expect 1 "$SPROF" push --to "$to" --spool spool --retry 1s -l team=x a.db
+    said 'the header of its answer is too long'
+    end "$receiver"
 }
 
 # What would never be taken.

@@ -94,6 +94,8 @@ class Receiver(http.server.BaseHTTPRequestHandler):
             return self.answer(200, "<html>Welcome to this network</html>")
         elif what == "garbage":
             self.wfile.write(b"\x00\xffSSH-2.0\r\n\r\n" * 100)
+        elif what == "header": # one line that does not end
+            self.wfile.write(b"HTTP/1.1 200 OK\r\nX-Long: " + b"x" * 1000000)
         elif what == "cut":
             self.wfile.write(b"HTTP/1.1 200 OK\r\nContent-Length: 1000\r\n\r\nhalf of")
         elif what == "redirect":

@@ -81,12 +81,15 @@ for name, row in rows.items():
 E
 expect 0 "$SPROF" stats t.db
 grep -q 'self-percent: of .* the self time of all probed functions$' out || fail "the base is not named"
+expect 0 "$SPROF" stats t.db --columns 40
+! grep -q 'self-percent' out || fail "a column is explained that found no room"
+expect 0 "$SPROF" stats t.db
 ! grep -q 'total-percent' out || fail "a column is explained that is not shown"
 grep -q 'only counted; calls of these: caller 700$' out || fail "the caller of counted functions is not named"
 ! grep -q 'mechanism' out || fail "people see too many columns"
 expect 0 "$SPROF" stats t.db --wide
 head -1 out | grep -q 'total-percent.*p999.*address.*probe.*mechanism.*module' || fail "not all columns"
-for options in --wide '--sort total-percent'; do
+for options in '--wide --columns 400' '--sort total-percent --columns 200'; do
     # shellcheck disable=SC2086
     expect 0 "$SPROF" stats t.db $options
     grep -q 'self-percent: of .* the self time of all probed functions · total-percent: of .* the wall time of the 3 threads seen' out ||

@@ -1,5 +1,6 @@
 /* Chooses functions to probe, by module, name or caller. Functions that leave frames always get a
  * probe; figures would be wrong without it. */
+#include "base/command.h"
 #include "inject/inject.h"
 #include "plan/plan.h"
 #include "trace/probes/callees.h"
@@ -335,10 +336,11 @@ static int choose_functions(struct chooser *chooser, uint32_t first_file)
 static int nothing_chosen(const struct chooser *chooser, struct sprof_error *error)
 {
     const struct trace_options *options = &chooser->session->options;
-    struct sprof_str near = {0}, near_modules = {0};
+    struct sprof_str near = {0}, near_modules = {0}, program = {0};
     const char *probe = chooser->found == 1 ? "no probe" : "a probe";
     char chosen[64] = "the chosen function";
     int code;
+    sprof_command_append_target(&program, options->pid, options->command);
     if (chooser->found != 1)
         snprintf(chosen, sizeof chosen, "none of the %zu chosen functions", chooser->found);
     sprof_suggest_append(&near, &chooser->near);
@@ -373,16 +375,18 @@ static int nothing_chosen(const struct chooser *chooser, struct sprof_error *err
             sprof_plural(chooser->seen), near.text ? near.text : "",
             options->module_count ? "" : "; those of libraries are looked at with --module");
     else if (chooser->session->backend->only_embedded)
-        code = sprof_error_set(error, SPROF_EUNSUPPORTED, 0,
-                               "process %d listens, and %s has %s in its file: `sprof probes FILE "
-                               "--embed -o COPY` embeds probes",
-                               (int)chooser->session->process.pid, chosen, probe);
+        code =
+            sprof_error_set(error, SPROF_EUNSUPPORTED, 0,
+                            "process %d listens, and %s has %s in its file: `sprof probes %s "
+                            "--embed -o COPY` embeds probes",
+                            (int)chooser->session->process.pid, chosen, probe, chooser->executable);
     else
         code = sprof_error_set(error, SPROF_EUNSUPPORTED, 0,
-                               "%s can have %s: `sprof probes --refused FILE` says why", chosen,
-                               probe);
+                               "%s can have %s: `sprof probes --refused %s` says why", chosen,
+                               probe, program.text ? program.text : "FILE");
     sprof_str_release(&near);
     sprof_str_release(&near_modules);
+    sprof_str_release(&program);
     return code;
 }
 
@@ -467,8 +471,8 @@ int trace_choose(struct trace_session *session, struct sprof_error *error)
     if (!result && chooser.elsewhere)
         sprof_log_message(session->options.log, SPROF_LOG_NOTE,
                           "%zu of %zu chosen functions have no probe in their files, which `sprof "
-                          "probes FILE --embed -o COPY` puts there",
-                          chooser.elsewhere, chooser.found);
+                          "probes %s --embed -o COPY` puts there",
+                          chooser.elsewhere, chooser.found, chooser.executable);
     size_t chosen = 0;
     for (size_t i = 0; i < session->probes.count; i++)
         chosen += session->probes.items[i].is_chosen;

@@ -1,5 +1,6 @@
 /* Explains why ranges hold no function. */
 #include "trace/probes/empty_range.h"
+#include "base/command.h"
 #include "plan/plan.h"
 #include "trace/probes/callees.h"
 #include "trace/probes/range_text.h"
@@ -100,7 +101,7 @@ static int refuse_expression(struct trace_session *session, const char *text,
         return sprof_error_memory(error);
     struct plan_expressions *expressions = NULL;
     struct missed missed = {.expression = text};
-    struct sprof_str names = {0};
+    struct sprof_str names = {0}, none = {0};
     int result = plan_expressions_make(&expressions, &text, 1, error);
     for (size_t i = 0; i < session->trace->programs.count && !result; i++)
         result = find_missed(&missed, session->trace->programs.items[i], expressions, error);
@@ -108,13 +109,17 @@ static int refuse_expression(struct trace_session *session, const char *text,
     if (result)
         return result;
     append_missed(&missed, &names);
-    const bool refused = missed.without && missed.refused == missed.without;
-    result = sprof_error_set(
-        error, SPROF_EUSAGE, 0, "`%.100s` finds no function that has a probe%.400s%s\n%s", text,
-        names.text ? names.text : "", guess_meaning(text),
-        refused ? "none can be placed there: `sprof probes --refused FILE` says why"
-                : why_none(session));
+    if (missed.without && missed.refused == missed.without) {
+        sprof_str_append(&none, "none can be placed there: `sprof probes --refused ");
+        sprof_command_append_target(&none, session->options.pid, session->options.command);
+        sprof_str_append(&none, "` says why");
+    }
+    result = sprof_error_set(error, SPROF_EUSAGE, 0,
+                             "`%.100s` finds no function that has a probe%.400s%s\n%s", text,
+                             names.text ? names.text : "", guess_meaning(text),
+                             none.text && !none.failed ? none.text : why_none(session));
     sprof_str_release(&names);
+    sprof_str_release(&none);
     return result;
 }
 

@@ -46,8 +46,8 @@ static void test_each_key(void)
     check(process, 1, "samples,pid", "inclusive_samples,pid\r\n6,100\r\n0,200\r\n");
     check(process, 1, "pid,short_command,command",
           "pid,short_command,command\r\n100,prog --fast,/bin/prog --fast\r\n200,,\r\n");
-    check(command, 1, "samples,command",
-          "inclusive_samples,command\r\n6,/bin/prog --fast\r\n0,\r\n");
+    check(command, 1, "samples,short_command,command",
+          "inclusive_samples,short_command,command\r\n6,prog --fast,/bin/prog --fast\r\n0,?,\r\n");
     check(line, 1, "exclusive_samples,inclusive_samples,place,function",
           "exclusive_samples,inclusive_samples,place,function\r\n"
           "3,3,sys.c:9,S2\r\n0,0,?,[not sampled]\r\n1,6,main.c:10,A1\r\n1,3,main.c:20,A2\r\n"

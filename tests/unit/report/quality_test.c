@@ -269,7 +269,12 @@ static void test_rate_and_own_cost(void)
     quality.own_cpu_ns = 14520000;
     quality.target_cpu_ns = 100000000;
     CU_ASSERT_STRING_EQUAL(report_quality_own_cost(text, &quality), "14.5 %");
+    CU_ASSERT_TRUE(report_quality_is_costly(&quality));
+    quality.own_cpu_ns = 10000000;
+    CU_ASSERT_FALSE(report_quality_is_costly(&quality));
+    quality.own_cpu_ns = 14520000;
     quality.target_cpu_ns = 99999999;
+    CU_ASSERT_FALSE(report_quality_is_costly(&quality));
     CU_ASSERT_STRING_EQUAL(report_quality_own_cost(text, &quality), "14.5 ms");
     quality.samples = 3;
     quality.target_cpu_ns = 700000;

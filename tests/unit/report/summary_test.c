@@ -1,4 +1,7 @@
+#include "report/quality.h"
 #include "tests/unit/report/recorded.h"
+
+#include <sqlite3.h>
 
 static void test_summary(void)
 {
@@ -29,7 +32,9 @@ static void test_summary(void)
         "   38 %  3.0 ms  13 %  └ A2\n"
         "   25 %  2.0 ms   0 %    └ S1\n"
         "   25 %  2.0 ms  25 %      └ S2\n"
-        "next: sprof record --clock wall … · sprof report --tree sprof.db · sprof html sprof.db\n");
+        "next: sprof record --clock wall -- prog --fast · sprof report --tree sprof.db · sprof "
+        "html "
+        "sprof.db\n");
     capture_free(captured);
     captured = capture();
     CU_ASSERT_EQUAL(
@@ -53,9 +58,56 @@ static void test_summary(void)
     capture_free(captured);
 }
 
+/* What records the waits, too, is said of the target itself. */
+static void test_next(void)
+{
+    static const struct {
+        const char *set, *next;
+    } cases[] = {
+        {"command = NULL, targets = '7,42'", "next: sprof record --clock wall -p 7,42 · "},
+        {"command = NULL, targets = 'all that runs'", "next: sprof record -a --off-cpu · "},
+        {"command = printf('%0200d', 1)", "next: sprof record --clock wall -- … · "},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        const struct place place = place_make();
+        struct captured *captured = capture();
+        struct store *store;
+        sqlite3 *database;
+        char sql[200];
+        example_make(&place);
+        snprintf(sql, sizeof sql, "UPDATE run SET %s", cases[i].set);
+        CU_ASSERT_EQUAL_FATAL(sqlite3_open(place.path, &database), SQLITE_OK);
+        CU_ASSERT_EQUAL(sqlite3_exec(database, sql, NULL, NULL, NULL), SQLITE_OK);
+        sqlite3_close(database);
+        CU_ASSERT_EQUAL_FATAL(store_open_read(&store, place.path, NULL), 0);
+        CU_ASSERT_EQUAL(report_summary(captured->out, store,
+                                       &(struct report_summary_options){.path = "a.db", .note = ""},
+                                       NULL),
+                        0);
+        CU_ASSERT_PTR_NOT_NULL(strstr(captured_text(captured), cases[i].next));
+        capture_free(captured);
+        CU_ASSERT_EQUAL(store_close(store, NULL), 0);
+        place_remove(&place);
+    }
+}
+
+static void test_lack_of_kinds(void)
+{
+    struct report_dataset dataset = {.event = {.name = MODEL_EVENT_WALL},
+                                     .run = {.source = "perf per CPU" MODEL_SOURCE_FILTERED}};
+    CU_ASSERT_TRUE(report_quality_waits_lack_kinds(&dataset));
+    dataset.run.source = "perf per CPU";
+    CU_ASSERT_FALSE(report_quality_waits_lack_kinds(&dataset));
+    dataset.run.source = "perf per CPU" MODEL_SOURCE_FILTERED;
+    dataset.event.name = "cpu-clock";
+    CU_ASSERT_FALSE(report_quality_waits_lack_kinds(&dataset));
+}
+
 void sprof_suite_report_summary(void);
 void sprof_suite_report_summary(void)
 {
     CU_pSuite suite = CU_add_suite("report/summary", example_open, example_close);
     CU_add_test(suite, "the whole of it", test_summary);
+    CU_add_test(suite, "what comes next", test_next);
+    CU_add_test(suite, "waits without kinds", test_lack_of_kinds);
 }

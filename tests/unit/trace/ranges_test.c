@@ -129,7 +129,8 @@ static void test_refused(void)
         {"-#1;2", "is no list of numbers"},
         {"+#99999999999999999999999", "is no list of numbers"},
         {"-alpha +alhpa", "`alhpa` finds no function that has a probe; near it: alpha"},
-        {"-alpha +delta", "but delta, which has none\nnone can be placed there"},
+        {"-alpha +delta", "but delta, which has none\nnone can be placed there: "
+                          "`sprof probes --refused -p 4711` says why"},
         {"-alpha +(", "("},
         {"-alpha +100-200", "addresses begin with 0x"},
         {"-alpha +program!alpha", "of one file only addresses can be chosen"},
@@ -139,6 +140,7 @@ static void test_refused(void)
     };
     static struct ranges ranges;
     make(&ranges);
+    ranges.made.session.options.pid = 4711;
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         CU_ASSERT_EQUAL(change(&ranges, cases[i].change), SPROF_EUSAGE);
         CU_ASSERT_PTR_NOT_NULL(strstr(ranges.error.message, cases[i].said));
