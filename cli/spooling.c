@@ -80,20 +80,63 @@ static void find_facts(char *heading, size_t places[FACTS])
                 places[i] = place;
 }
 
-/* A recording in the receiver's format. The caller frees, also on failure. */
-static int write_profile(const struct adding *adding, uint32_t run_id, const char *event,
-                         char **bytes, size_t *size)
+static bool is_given(const struct report_labels *labels, const char *name, const char *brief)
+{
+    for (size_t i = 0; i < labels->count; i++) {
+        const size_t length = strcspn(labels->items[i], "=");
+        if ((length == strlen(name) && !strncmp(labels->items[i], name, length)) ||
+            (length == strlen(brief) && !strncmp(labels->items[i], brief, length)))
+            return true;
+    }
+    return false;
+}
+
+/* With the labels of its service, unless they were given for all. */
+static int write_labeled(FILE *out, const struct adding *adding,
+                         const struct report_selection *selection, const char *const values[FACTS])
 {
     const struct cli_spooling *spooling = adding->spooling;
-    const struct report_format *format = spooling->spool->kind == FLEET_OTLP
-                                             ? &report_format_of_otlp_series
-                                             : &report_format_of_series;
-    const struct report_selection selection = {.run_id = run_id, .event = event};
-    const struct report_export_options options = {.labels = spooling->rows.labels};
+    const struct report_labels *given = &spooling->rows.labels;
+    struct sprof_str service = {0}, version = {0};
+    const char **labels = calloc(given->count + 2, sizeof *labels);
+    struct report_export_options options = {.labels = {labels, 0}};
+    sprof_str_appendf(&service, "service.name=%s", values[SERVICE]);
+    sprof_str_appendf(&version, "service.version=%s", values[VERSION]);
+    int status = labels && !service.failed && !version.failed ? 0 : SPROF_ENOMEM;
+    for (size_t i = 0; i < given->count && !status; i++)
+        labels[options.labels.count++] = given->items[i];
+    if (!status && !is_given(given, "service.name", "service"))
+        labels[options.labels.count++] = service.text;
+    if (!status && !is_given(given, "service.version", "version"))
+        labels[options.labels.count++] = version.text;
+    status = status
+                 ? sprof_error_memory(adding->error)
+                 : report_export(out, adding->store, selection,
+                                 spooling->spool->kind == FLEET_OTLP ? &report_format_of_otlp_series
+                                                                     : &report_format_of_series,
+                                 &options, adding->error);
+    sprof_str_release(&service);
+    sprof_str_release(&version);
+    free(labels);
+    return status;
+}
+
+/* A service of a recording in the receiver's format. The caller frees, also on failure. */
+static int write_profile(const struct adding *adding, uint32_t run_id,
+                         const char *const values[FACTS], char **bytes, size_t *size)
+{
+    const struct cli_spooling *spooling = adding->spooling;
+    const struct report_labels *given = &spooling->rows.labels;
+    const bool is_named = is_given(given, "service.name", "service");
+    const bool has_version = is_named || is_given(given, "service.version", "version");
+    const struct report_service_choice service = {.name = is_named ? NULL : values[SERVICE],
+                                                  .build = has_version ? NULL : values[VERSION],
+                                                  .without = spooling->rows.without};
+    const struct report_selection selection = {
+        .run_id = run_id, .event = values[EVENT], .service = &service};
     FILE *out = open_memstream(bytes, size);
     int status =
-        out ? report_export(out, adding->store, &selection, format, &options, adding->error)
-            : sprof_error_memory(adding->error);
+        out ? write_labeled(out, adding, &selection, values) : sprof_error_memory(adding->error);
     if (out && fclose(out) && !status)
         status = sprof_error_memory(adding->error);
     return status;
@@ -147,7 +190,7 @@ static int add_profile(const struct adding *adding, struct fleet_batch *batch, u
 {
     char *bytes = NULL;
     size_t size = 0;
-    int status = write_profile(adding, run_id, values[EVENT], &bytes, &size);
+    int status = write_profile(adding, run_id, values, &bytes, &size);
     const struct sprof_bytes profile = {(const uint8_t *)bytes, size};
     if (!status)
         status = adding->spooling->spool->kind == FLEET_OTLP

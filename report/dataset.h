@@ -105,6 +105,8 @@ struct report_process {
     uint64_t start_ns, end_ns;             /* since the start of the run; end 0: alive at its end */
     const char *name, *command;            /* NULL unknown */
     const char *user, *cgroup, *container; /* never NULL: "?" unknown, "none" no container */
+    const char
+        *build; /* its program's build id, shortened; NULL unknown, or of a run of one program */
 };
 
 struct report_thread {
@@ -312,6 +314,7 @@ struct report_dataset {
     SPROF_VEC(struct report_idle_place) idle_places;
     bool running;                 /* `run` was still being recorded when the store was copied */
     const char *thread, *process; /* the selection's, clean; NULL all */
+    bool of_service;              /* processes are selected by their service */
     const char *field;            /* … of events; NULL none */
     const char *waits;            /* what threads wait for, in a sentence; NULL: not found out */
     const char *selected;         /* " in thread X on CPU 0-3": what was asked for, clean; "" all */

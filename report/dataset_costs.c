@@ -26,7 +26,7 @@ static bool takes_all(const struct report_loading *loading)
 {
     const struct report_dataset *dataset = loading->dataset;
     return !(dataset->parts & REPORT_STACKS) && !dataset->thread && !dataset->process &&
-           !loading->folds_idle;
+           !dataset->of_service && !loading->folds_idle;
 }
 
 int report_dataset_choose_paths(struct report_loading *loading, struct sprof_error *error)

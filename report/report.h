@@ -20,6 +20,12 @@
 
 /* Which samples, and how their stacks are read. Zero takes the newest run as it was recorded. Names
  * are globs as fnmatch(3), without FNM_PATHNAME; NULL takes all. */
+/* Processes of a whole machine by what they are for a fleet. */
+struct report_service_choice {
+    const char *name, *build; /* NULL: any; build "": not known */
+    unsigned without;         /* enum report_rows_label: what says nothing of the name */
+};
+
 struct report_selection {
     uint32_t run_id;              /* 0: the newest */
     bool all_runs;                /* every run of the recording, added up */
@@ -31,14 +37,15 @@ struct report_selection {
     bool fold_idle;               /* where waits are read: without those for work */
     bool with_idle;               /* beside CPU time, what CPUs were idle */
     const char *thread, *process; /* name or number */
-    const char *module;           /* of the innermost frame: its name or its path */
-    const char *function;         /* of tables of calls: a regular expression */
-    const char *cpus;             /* "0-3,7" */
-    const char *phase, *mark;     /* a phase of the run by its number, by the mark it began with */
-    const char *during;           /* calls of functions that this expression (PCRE2) finds, … */
-    uint64_t during_least_ns;     /* … that took as long at least */
-    const char *time; /* "A,B": seconds from the start of the run, "10%,20%" of it, or clock
-                         times "14:03:10,14:03:20"; either may be left out */
+    const struct report_service_choice *service; /* of runs of a whole machine; NULL: all */
+    const char *module;                          /* of the innermost frame: its name or its path */
+    const char *function;                        /* of tables of calls: a regular expression */
+    const char *cpus;                            /* "0-3,7" */
+    const char *phase, *mark; /* a phase of the run by its number, by the mark it began with */
+    const char *during;       /* calls of functions that this expression (PCRE2) finds, … */
+    uint64_t during_least_ns; /* … that took as long at least */
+    const char *time;         /* "A,B": seconds from the start of the run, "10%,20%" of it, or clock
+                                 times "14:03:10,14:03:20"; either may be left out */
     /* Regular expressions (PCRE2), searched for in functions, source files and modules, as pprof
      * does. Samples stay that hold a frame of `focus`, and none of `ignore`; frames of `hide` are
      * taken out, and frames outside the outermost of `show_from`. */

@@ -3,6 +3,7 @@
 
 #include "report/during.h"
 #include "report/error_text.h"
+#include "report/services.h"
 #include "report/utf8_text.h"
 
 #include <fnmatch.h>
@@ -130,7 +131,8 @@ static int load_users(struct report_loading *loading, struct sprof_error *error)
 struct filtering {
     struct report_dataset *dataset;
     const char *thread, *process; /* NULL: any */
-    SPROF_VEC(bool) processes;    /* [number - 1]: it matches */
+    const struct report_service_choice *service;
+    SPROF_VEC(bool) processes; /* [number - 1]: it matches */
     bool process_found, thread_found;
     struct sprof_map bearers; /* of numbers of processes, how many there were */
     struct sprof_suggestions near_threads, near_processes;
@@ -196,7 +198,8 @@ static int take_thread(void *context, const struct store_thread *row)
         thread.name = dataset->processes.items[thread.process - 1].name;
     if (copy_text(dataset, &thread.name))
         return SPROF_ENOMEM;
-    if (filtering->processes.items[thread.process - 1]) {
+    if (filtering->processes.items[thread.process - 1] &&
+        report_service_takes(dataset, thread.process, filtering->service)) {
         thread.selected = matches(filtering->thread, thread.name, row->tid);
         if (!thread.selected)
             sprof_suggest_offer(&filtering->near_threads, filtering->thread,
@@ -227,10 +230,15 @@ static int choose_threads(struct report_loading *loading, const struct report_se
         .dataset = loading->dataset, .thread = selection->thread, .process = selection->process};
     int result = 0;
     for (size_t i = 0; i < loading->dataset->runs.count && !result; i++) {
-        const uint32_t run = loading->dataset->runs.items[i].id;
+        const struct store_run *one = &loading->dataset->runs.items[i];
+        const uint32_t run = one->id;
+        const bool of_machine = report_run_is_of_machine(one);
+        filtering.service = of_machine ? selection->service : NULL;
         result = store_each_process(loading->store, run, take_process, &filtering, error);
         if (!result)
             result = report_dataset_load_origins(loading->dataset, loading->store, run, error);
+        if (!result && of_machine)
+            result = report_dataset_load_builds(loading->dataset, loading->store, run, error);
         if (!result)
             result = store_each_thread(loading->store, run, take_thread, &filtering, error);
     }
@@ -275,6 +283,7 @@ static int say_selection(struct report_dataset *dataset, const struct report_sel
                                 selection->ignore || selection->hide || selection->show_from ||
                                 selection->no_standard || selection->other_mode;
     dataset->process = selection->process;
+    dataset->of_service = selection->service;
     if (copy_text(dataset, &dataset->thread) || copy_text(dataset, &dataset->process))
         text.failed = 1;
     if (!text.failed)

@@ -1,6 +1,8 @@
 /* Takes labels apart, and says what a run is of. */
 #include "report/export/labels.h"
 
+#include "report/services.h"
+
 #include <stdio.h>
 #include <string.h>
 
@@ -77,20 +79,13 @@ static const struct report_module *main_module(const struct report_dataset *data
     return NULL;
 }
 
-/* The programs of a machine are no service: rows keep their processes' names. */
-static bool is_of_machine(const struct report_dataset *dataset)
-{
-    const char *targets = dataset->run.targets;
-    return targets && !strncmp(targets, MODEL_TARGETS_ALL, strlen(MODEL_TARGETS_ALL));
-}
-
 static const char *service_of(const struct report_dataset *dataset,
                               const struct report_module *module)
 {
     const struct report_process *first =
         dataset->processes.count ? &dataset->processes.items[0] : NULL;
-    if (is_of_machine(dataset))
-        return EXPORT_SERVICE_MACHINE;
+    if (report_run_is_of_machine(&dataset->run))
+        return REPORT_SERVICE_MACHINE;
     return module ? module->name : first && first->name ? first->name : "";
 }
 
@@ -98,7 +93,8 @@ struct export_identity report_export_identity(const struct export_labels *labels
                                               const struct report_dataset *dataset)
 {
     enum { BUILD_ID_DIGITS = 12 };
-    const struct report_module *module = is_of_machine(dataset) ? NULL : main_module(dataset);
+    const struct report_module *module =
+        report_run_is_of_machine(&dataset->run) ? NULL : main_module(dataset);
     struct export_identity identity = {
         .service = labels->service ? labels->service : service_of(dataset, module),
         .host = labels->host        ? labels->host

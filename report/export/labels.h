@@ -9,9 +9,6 @@
 #define EXPORT_LABEL_CGROUP "process.linux.cgroup"
 #define EXPORT_LABEL_CONTAINER "container.id"
 
-/* The service of recordings of a whole machine. */
-#define EXPORT_SERVICE_MACHINE "machine"
-
 /* "NAME=VALUE", borrowed. */
 struct export_label {
     const char *text;

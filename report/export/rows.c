@@ -5,6 +5,7 @@
 #include "report/diff_parts.h"
 #include "report/error_text.h"
 #include "report/export/labels.h"
+#include "report/services.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
@@ -183,11 +184,11 @@ static const char *state_of(const struct report_dataset *dataset)
                : "";
 }
 
-static void put_identity(FILE *out, const struct export_identity *identity)
+static void put_identity(FILE *out, const struct report_row_service *service, const char *host)
 {
-    put_text(out, identity->service);
-    put_text(out, report_export_version(identity));
-    put_text(out, identity->host);
+    put_text(out, service->name);
+    put_text(out, service->version);
+    put_text(out, host);
 }
 
 static void put_cost(struct writing *writing, const struct report_dataset *dataset,
@@ -195,7 +196,7 @@ static void put_cost(struct writing *writing, const struct report_dataset *datas
                      const struct report_row_cost *row, uint64_t labels_key, uint64_t path_key)
 {
     FILE *out = writing->files->tables[REPORT_ROWS_COST];
-    put_identity(out, identity);
+    put_identity(out, &costs->services.items[row->service], identity->host);
     put_time(out, row->window * (writing->options->window_ns / 1000000000));
     put_text(out, dataset->event.name);
     put_text(out, unit_of(dataset));
@@ -238,23 +239,45 @@ static int read_chance(struct store *store, uint32_t run_id, double *chance,
     return store_query(store, sql, take_chance, chance, error);
 }
 
+/* What a service has of a run. */
+struct part {
+    const struct report_row_service *service;
+    const char *host;
+    bool is_whole;
+    double chance;
+    double before, after, all; /* costs of the services before it, with it, and of all */
+};
+
+static uint64_t up_to(const struct part *part, double cost, uint64_t whole)
+{
+    return cost < part->all ? (uint64_t)((double)whole * (cost / part->all)) : whole;
+}
+
+/* What is known of the run as a whole is divided by cost; the sum of the parts is exact. */
+static uint64_t share_of(const struct part *part, uint64_t whole)
+{
+    return up_to(part, part->after, whole) - up_to(part, part->before, whole);
+}
+
+static uint64_t part_key(const struct store_run *run, const struct part *part)
+{
+    const uint64_t of_service = sprof_hash_pair(sprof_hash_text(part->service->name),
+                                                sprof_hash_text(part->service->version));
+    return part->is_whole ? run->key : sprof_hash_pair(run->key, of_service);
+}
+
 static int put_run(struct writing *writing, const struct report_dataset *dataset,
-                   const struct export_identity *identity, struct model_cost sum,
-                   struct sprof_error *error)
+                   const struct part *part)
 {
     const struct store_run *run = &dataset->run;
-    double chance;
-    int result = read_chance(writing->store, run->id, &chance, error);
-    if (result)
-        return result;
     const struct store_event *event = &dataset->event;
     FILE *out = writing->files->tables[REPORT_ROWS_RUN];
-    put_number(out, run->key);
+    put_number(out, part_key(run, part));
     put_time(out, run->start_realtime_ns / 1000000000);
     put_number(out, run->duration_ns);
-    put_identity(out, identity);
+    put_identity(out, part->service, part->host);
     put_number(out, writing->labels.key);
-    result = put_map(writing, out);
+    const int result = put_map(writing, out);
     put_text(out, event->name);
     put_text(out, unit_of(dataset));
     put_number(out, event->is_clock);
@@ -263,16 +286,40 @@ static int put_run(struct writing *writing, const struct report_dataset *dataset
     put_text(out,
              model_mode_options_text(dataset->mode, dataset->frame_app, dataset->drop_interior));
     put_number(out, writing->options->window_ns / 1000000000);
-    put_number(out, sum.samples);
-    put_number(out, sum.weight);
-    fprintf(out, "%.17g\t", squares_of(dataset));
-    put_number(out, dataset->quality.lost);
-    put_number(out, run->target_cpu_ns);
-    put_number(out, run->own_cpu_ns);
+    put_number(out, part->service->sum.samples);
+    put_number(out, part->service->sum.weight);
+    fprintf(out, "%.17g\t", squares_of(dataset) * ((part->after - part->before) / part->all));
+    put_number(out, share_of(part, dataset->quality.lost));
+    put_number(out, share_of(part, run->target_cpu_ns));
+    put_number(out, share_of(part, run->own_cpu_ns));
     put_number(out, run->frequency_hz);
-    fprintf(out, "%.7g\t", chance);
+    fprintf(out, "%.7g\t", part->chance);
     end_row(out, writing->options->sprof_version);
     writing->count->runs++;
+    return result;
+}
+
+static double cost_of(const struct report_row_service *service)
+{
+    return (double)service->sum.samples + (double)service->sum.weight;
+}
+
+/* A row for each service that has costs. */
+static int put_runs(struct writing *writing, const struct report_dataset *dataset,
+                    const struct report_row_costs *costs, const struct export_identity *identity,
+                    struct sprof_error *error)
+{
+    struct part part = {.host = identity->host, .is_whole = identity->service};
+    int result = read_chance(writing->store, dataset->run.id, &part.chance, error);
+    for (size_t i = 0; i < costs->services.count; i++)
+        part.all += cost_of(&costs->services.items[i]);
+    for (size_t i = 0; i < costs->services.count && !result; i++) {
+        part.service = &costs->services.items[i];
+        part.before = part.after;
+        part.after += cost_of(part.service);
+        if (part.after > part.before)
+            result = put_run(writing, dataset, &part);
+    }
     return result;
 }
 
@@ -281,17 +328,19 @@ static int put_rows(struct writing *writing, struct report_dataset *dataset, con
 {
     const struct report_content content = {
         .kind = REPORT_PROFILE, .dataset = dataset, .store = writing->store};
-    const struct export_identity identity = report_export_identity(&writing->labels, dataset);
+    struct export_identity identity = report_export_identity(&writing->labels, dataset);
     struct report_row_costs costs;
     struct report_row_keys keys = {0};
     struct report_row_labels labels;
     struct export_chain chain = {0};
-    struct model_cost sum = {0};
+    if (report_run_is_of_machine(&dataset->run) && !writing->labels.service)
+        identity.service = NULL; /* each process has its own */
     int result =
         report_row_labels_make(&labels, dataset, &writing->labels, writing->options->without);
     costs = (struct report_row_costs){0};
     if (!result)
-        result = report_row_costs_make(&costs, &content, paths, &labels, writing->options, error);
+        result = report_row_costs_make(&costs, &content, paths, &labels, &identity,
+                                       writing->options, error);
     if (!result)
         result = report_row_keys_make(&keys, dataset);
     for (size_t i = 0; i < costs.items.count && !result; i++) {
@@ -301,11 +350,9 @@ static int put_rows(struct writing *writing, struct report_dataset *dataset, con
         if (!result)
             result = put_labels(writing, key, sprof_intern_text(&labels.maps, row->labels));
         put_cost(writing, dataset, &identity, &costs, row, key, keys.paths[row->path]);
-        sum.samples += row->cost.samples;
-        sum.weight += row->cost.weight;
     }
     if (!result && costs.items.count)
-        result = put_run(writing, dataset, &identity, sum, error);
+        result = put_runs(writing, dataset, &costs, &identity, error);
     sprof_vec_release(&chain.functions);
     report_row_keys_release(&keys);
     report_row_costs_release(&costs);

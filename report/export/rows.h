@@ -36,9 +36,16 @@ void report_row_labels_release(struct report_row_labels *labels);
  * once. Returns 0 or SPROF_ENOMEM. */
 int report_row_labels_write(struct sprof_str *map, const struct export_label *labels, size_t count);
 
+/* A service in a build, and what was spent by its processes. */
+struct report_row_service {
+    const char *name, *version; /* borrowed from `names` of the costs, or as given for all */
+    struct model_cost sum;
+};
+
 /* What was spent on a path in a window by the threads of one name. */
 struct report_row_cost {
     uint32_t window;  /* its number: start of the window since 1970, in windows */
+    uint32_t service; /* its position in `services` */
     uint32_t labels;  /* number of its map */
     uint32_t process; /* number of its name in `names`; 0: none */
     uint32_t thread;
@@ -48,15 +55,18 @@ struct report_row_cost {
 };
 
 struct report_row_costs {
-    SPROF_VEC(struct report_row_cost) items; /* in order of window, labels, names and path */
+    SPROF_VEC(struct report_row_cost) items; /* in order of window, service, labels, names, path */
+    SPROF_VEC(struct report_row_service) services; /* those that have a process */
     struct sprof_intern names;
 };
 
 /* Adds up what was selected of the run and event of the dataset (loaded with REPORT_STACKS) by the
- * windows of the options, and of their user. `paths` are those of report_export_paths. Errors as
+ * windows of the options, and of their user. `paths` are those of report_export_paths; Where
+ * `identity` has no service each process has its own, and its own version. Errors as
  * report_export. The caller releases, also on failure. */
 int report_row_costs_make(struct report_row_costs *costs, const struct report_content *content,
                           const uint32_t *paths, const struct report_row_labels *labels,
+                          const struct export_identity *identity,
                           const struct report_rows_options *options, struct sprof_error *error);
 void report_row_costs_release(struct report_row_costs *costs);
 

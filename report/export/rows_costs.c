@@ -2,6 +2,7 @@
 #include "report/export/rows.h"
 
 #include "report/dataset_parts.h"
+#include "report/services.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -9,8 +10,8 @@
 
 /* Texts of a thread by number in `names`. */
 struct thread_names {
-    uint32_t labels, process, thread;
-    uint32_t together; /* number of all three */
+    uint32_t service, labels, process, thread;
+    uint32_t together; /* number of all four */
     bool left_out;     /* of another user */
 };
 
@@ -19,14 +20,49 @@ struct adding {
     const struct report_dataset *dataset;
     const struct report_row_labels *labels;
     const uint32_t *paths; /* [node] */
-    const char *user;      /* NULL: all */
+    const struct export_identity *identity;
+    const char *user; /* NULL: all */
+    unsigned without;
+    struct sprof_map service_places; /* texts → index + 1 in services */
     uint64_t window_ns, start_ns, slot_ns;
     uint32_t first_window;
     SPROF_VEC(struct thread_names) threads; /* [thread - 1] */
-    struct sprof_intern together;           /* labels, process and thread name */
+    struct sprof_intern together;           /* service, labels, process and thread name */
     struct sprof_map cells;                 /* these and path → number */
     struct sprof_map places;                /* cell and window → index + 1 in costs */
 };
+
+/* == Services == */
+
+/* Of one program all is the run's. */
+static int find_service(struct adding *adding, uint32_t process, uint32_t *place)
+{
+    struct report_row_costs *costs = adding->costs;
+    const struct export_identity *given = adding->identity;
+    struct report_service own = {.build = ""};
+    uint32_t name, version;
+    if (!given->service)
+        own = report_service_of(adding->dataset, process, adding->without);
+    const char *version_text = given->service   ? report_export_version(given)
+                               : given->version ? given->version
+                                                : own.build;
+    if (sprof_intern_put(&costs->names, given->service ? given->service : own.name, &name) ||
+        sprof_intern_put(&costs->names, version_text, &version))
+        return SPROF_ENOMEM;
+    uint64_t *known = sprof_map_at(&adding->service_places, (uint64_t)name << 32 | version);
+    if (!known)
+        return SPROF_ENOMEM;
+    if (!*known) {
+        const struct report_row_service service = {.name = sprof_intern_text(&costs->names, name),
+                                                   .version =
+                                                       sprof_intern_text(&costs->names, version)};
+        if (sprof_vec_push(&costs->services, service))
+            return SPROF_ENOMEM;
+        *known = costs->services.count;
+    }
+    *place = (uint32_t)*known - 1;
+    return 0;
+}
 
 /* == Names == */
 
@@ -48,12 +84,13 @@ static int name_threads(struct adding *adding)
             .left_out = adding->user && strcmp(adding->user, process->user) != 0,
         };
         char numbers[64];
-        if (sprof_intern_put(texts, or_empty(process->name), &names.process) ||
+        if (find_service(adding, thread->process, &names.service) ||
+            sprof_intern_put(texts, or_empty(process->name), &names.process) ||
             sprof_intern_put(texts, or_empty(thread->name ? thread->name : process->name),
                              &names.thread))
             return SPROF_ENOMEM;
-        snprintf(numbers, sizeof numbers, "%" PRIu32 ",%" PRIu32 ",%" PRIu32, names.labels,
-                 names.process, names.thread);
+        snprintf(numbers, sizeof numbers, "%" PRIu32 ",%" PRIu32 ",%" PRIu32 ",%" PRIu32,
+                 names.service, names.labels, names.process, names.thread);
         result = sprof_intern_put(&adding->together, numbers, &names.together) ||
                          sprof_vec_push(&adding->threads, names)
                      ? SPROF_ENOMEM
@@ -82,6 +119,7 @@ static int add(struct adding *adding, uint32_t thread, uint32_t node, uint64_t t
     const struct thread_names *names = &adding->threads.items[thread - 1];
     const struct report_row_cost row = {
         .window = (uint32_t)((adding->start_ns + time_ns) / adding->window_ns),
+        .service = names->service,
         .labels = names->labels,
         .process = names->process,
         .thread = names->thread,
@@ -94,6 +132,9 @@ static int add(struct adding *adding, uint32_t thread, uint32_t node, uint64_t t
         return 0;
     if (find_place(adding, &row, names->together, &place))
         return SPROF_ENOMEM;
+    struct model_cost *sum = &adding->costs->services.items[row.service].sum;
+    sum->samples += cost.samples;
+    sum->weight += cost.weight;
     if (!*place) {
         *place = adding->costs->items.count + 1;
         return sprof_vec_push(&adding->costs->items, row);
@@ -185,6 +226,8 @@ static int compare(const void *left, const void *right)
     const struct report_row_cost *a = left, *b = right;
     if (a->window != b->window)
         return a->window < b->window ? -1 : 1;
+    if (a->service != b->service)
+        return a->service < b->service ? -1 : 1;
     if (a->labels != b->labels)
         return a->labels < b->labels ? -1 : 1;
     if (a->process != b->process)
@@ -196,13 +239,16 @@ static int compare(const void *left, const void *right)
 
 int report_row_costs_make(struct report_row_costs *costs, const struct report_content *content,
                           const uint32_t *paths, const struct report_row_labels *labels,
+                          const struct export_identity *identity,
                           const struct report_rows_options *options, struct sprof_error *error)
 {
     struct adding adding = {.costs = costs,
                             .dataset = content->dataset,
                             .labels = labels,
                             .paths = paths,
+                            .identity = identity,
                             .user = options->user,
+                            .without = options->without,
                             .window_ns = options->window_ns,
                             .start_ns = content->dataset->run.start_realtime_ns};
     *costs = (struct report_row_costs){0};
@@ -212,6 +258,7 @@ int report_row_costs_make(struct report_row_costs *costs, const struct report_co
     if (costs->items.count && !result)
         qsort(costs->items.items, costs->items.count, sizeof *costs->items.items, compare);
     sprof_vec_release(&adding.threads);
+    sprof_map_release(&adding.service_places);
     sprof_intern_release(&adding.together);
     sprof_map_release(&adding.cells);
     sprof_map_release(&adding.places);
@@ -221,5 +268,6 @@ int report_row_costs_make(struct report_row_costs *costs, const struct report_co
 void report_row_costs_release(struct report_row_costs *costs)
 {
     sprof_vec_release(&costs->items);
+    sprof_vec_release(&costs->services);
     sprof_intern_release(&costs->names);
 }

@@ -1,6 +1,6 @@
 #!/bin/bash
 # sprof push to receivers that fail: nothing is lost, nothing counts twice, and what is wrong is said.
-#   push.sh again|refused|spool|credentials|loop|pyroscope|otlp|killed|full|usage
+#   push.sh again|refused|spool|credentials|loop|pyroscope|otlp|services|killed|full|usage
 set -uf
 . "$(dirname "$0")/lib.sh"
 . "$(dirname "$0")/fleet_lib.sh"
@@ -308,6 +308,37 @@ for row in csv.DictReader(sys.stdin):
     cmp a.table sent.table || fail "other numbers: $(diff a.table sent.table | head -n 5)"
     expect 2 "$SPROF" fleet check --to "$to"
     end "$receiver"
+}
+
+# Of a whole machine each service is a series, or a profile, of its own.
+services() {
+    expect 0 "$SPROF" record -e cpu-clock -F 1997 -o a.db -- sh -c 'for n in 1 2 3; do (exec sh -c "i=0; while [ \$i -lt 40000 ]; do i=\$((i+1)); done"); done'
+    sqlite3 a.db "UPDATE run SET targets = 'all that runs';
+        INSERT OR REPLACE INTO process_origin SELECT id, 0, 'root', '/system.slice/' || iif(id % 2, 'one', 'two') || '.service', NULL FROM process" || fail sqlite3
+    for kind in pyroscope otlp; do
+        receiver ok
+        expect 0 "$SPROF" push --to $kind+http://127.0.0.1:$port a.db
+        end "$receiver"
+        python3 - $kind a.db <<'END' || fail "$(cut -c1-300 log)"
+import base64, json, sqlite3, subprocess, sys
+kind, recording = sys.argv[1:]
+counts = {}
+bodies = [base64.b64decode(json.loads(line)["body"]) for line in open("log", encoding="utf-8")]
+if kind == "otlp":
+    names = [[name for name in (b"\x0a\x03one", b"\x0a\x03two") if name in body] for body in bodies]
+    assert all(len(one) == 1 for one in names) and len({one[0] for one in names}) == 2, names
+    sys.exit(0)
+for series in [one for body in bodies for one in json.loads(body)["series"]]:
+    labels = {label["name"]: label["value"] for label in series["labels"]}
+    open("x.pb.gz", "wb").write(base64.b64decode(series["samples"][0]["rawProfile"]))
+    subprocess.run(["sh", "-c", '"$SPROF" import -f pprof x.pb.gz -o x.db'], check=True, stderr=subprocess.DEVNULL)
+    counts.setdefault(labels["service_name"], 0)
+    counts[labels["service_name"]] += sqlite3.connect("x.db").execute("SELECT sum(count) FROM sample").fetchone()[0]
+wanted = dict(sqlite3.connect(recording).execute("""SELECT iif(t.process_id % 2, 'one', 'two') AS service, sum(s.count) AS n
+    FROM sample s JOIN thread t ON t.id = s.thread_id GROUP BY service HAVING n > 0"""))
+assert counts == wanted and len(wanted) == 2, (counts, wanted)
+END
+    done
 }
 
 # Profiles as a collector of OpenTelemetry takes them. The decoder here is one of the wire format alone.

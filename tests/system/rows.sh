@@ -189,11 +189,54 @@ fleet)
     cmp was now || fail "one run has other numbers"
     ;;
 machine)
-    # What is recorded of a machine has a name that does not depend on which program came first.
+    # Each process of a machine counts for its systemd unit, its container, or its program, in the build of its program.
     [ "$(id -u)" = 0 ] || skip "not root"
-    "$SPROF" record -a -F 99 --duration 1s -o a.db 2>err || fail "record -a: $(cat err)"
+    cp "$(readlink -f "$(command -v dash)")" worker || skip "no dash"
+    for number in 1 2 3 4; do
+        ./worker -c 'while :; do :; done' &
+        children+=($!)
+    done
+    "$SPROF" record -a -F 499 --duration 1s -o a.db 2>err || fail "record -a: $(cat err)"
+    kill "${children[@]}"
+    id=$(printf '1234567890ab%052x' 1)
+    set -- $(sql a.db "SELECT id FROM process WHERE name = 'worker' ORDER BY id")
+    [ $# -ge 4 ] || fail "not four workers"
+    sqlite3 a.db "UPDATE process_origin SET cgroup = '/init.scope', container = NULL;
+        UPDATE process_origin SET cgroup = '/system.slice/shop@2.service' WHERE process_id = $1;
+        UPDATE process_origin SET cgroup = '/system.slice/docker.service/$id', container = '$id' WHERE process_id = $2;
+        UPDATE process_origin SET cgroup = '/lxc/box/system.slice/inner.service/x', container = 'box' WHERE process_id = $3" || fail sqlite3
     "$SPROF" export -f rows a.db -o a.rows 2>err || fail "export: $(cat err)"
-    [ "$(tail -n +2 a.rows/cost.tsv | cut -f1,2 | sort -u)" = $'machine\t' ] || fail "$(cut -f1,2 a.rows/cost.tsv | sort -u)"
+    column() { # FILE NAME…
+        python3 - "$@" <<'END'
+import csv, sys
+for row in csv.DictReader(open(sys.argv[1], encoding="utf-8"), delimiter="\t", quoting=csv.QUOTE_NONE):
+    print(*(row[name] for name in sys.argv[2:]))
+END
+    }
+    build=$(sql a.db "SELECT substr(build_id, 1, 12) FROM module WHERE name = 'worker' AND main_executable LIMIT 1")
+    column a.rows/cost.tsv process service version | grep '^worker ' | sort -u >out
+    printf '%s\n' "worker 1234567890ab $build" "worker inner $build" "worker shop $build" "worker worker $build" | cmp - out ||
+        fail "$(cat out)"
+    ! column a.rows/cost.tsv service | grep -q / || fail "threads of the kernel are services of a CPU each"
+    # `run` has a row for each service, which add up to the recording.
+    for file in cost run; do
+        column a.rows/$file.tsv service version samples weight | awk '{ key = NF == 4 ? $1 " " $2 : $1; n[key] += $(NF - 1); w[key] += $NF }
+            END { for (key in n) print key, n[key], w[key] }' | sort >$file
+    done
+    cmp cost run || fail "sums of run: $(diff cost run)"
+    [ "$(column a.rows/run.tsv run_key | sort | uniq -d)" = '' ] || fail "a key of two runs"
+    [ "$(column a.rows/run.tsv target_cpu_ns | awk '{ sum += $1 } END { printf "%.0f", sum }')" = "$(sql a.db 'SELECT target_cpu_ns FROM run')" ] || fail "CPU time is not divided"
+    "$SPROF" import -f rows a.rows -o b.db 2>err || fail "import: $(cat err)"
+    for file in a b; do
+        "$SPROF" export -f folded $file.db --run all -o - 2>err | sort >$file.folded
+    done
+    cmp a.folded b.folded || fail "other paths: $(diff a.folded b.folded | head -n 5)"
+    # What says nothing of a place gives it no name; what is given holds for all.
+    "$SPROF" export -f rows --without cgroup,container a.db -o b.rows 2>err || fail "export: $(cat err)"
+    [ "$(column b.rows/cost.tsv process service | grep '^worker' | sort -u)" = 'worker worker' ] || fail "$(column b.rows/cost.tsv process service | sort -u)"
+    "$SPROF" export -f rows -l service.name=all a.db -o c.rows 2>err || fail "export: $(cat err)"
+    [ "$(tail -n +2 c.rows/cost.tsv | cut -f1,2 | sort -u)" = $'all\t' ] || fail "$(cut -f1,2 c.rows/cost.tsv | sort -u)"
+    [ "$(wc -l <c.rows/run.tsv)" = 2 ] || fail "more than one run"
     ;;
 chance)
     # A run of which parts were recorded with different chances has that of all, also when it is exported again.
