@@ -331,9 +331,7 @@ static int while_stopped(struct inject_leaving *leaving, bool (*act)(struct inje
                                    "process %d has executed another program, in which there are no "
                                    "probes",
                                    (int)leaving->process->pid);
-        const uint64_t took_ns = sprof_clock_monotonic_ns() - begin_ns;
-        if (took_ns > leaving->process->stopped_ns)
-            leaving->process->stopped_ns = took_ns;
+        inject_stop_note(&leaving->stop, &leaving->process->stopped_ns);
         if (stopped.is_done)
             return 0;
         if (leaving->copies.count)

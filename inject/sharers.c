@@ -4,6 +4,7 @@
 #include "base/proc.h"
 
 #include <dirent.h>
+#include <errno.h>
 #include <linux/kcmp.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -11,13 +12,18 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { LOOKS = 20, BETWEEN_MS = 5 };
+enum { LOOKS = 20, BETWEEN_MS = 5, NEWER_MAX = 1000 /* else a look at all is as quick */ };
 
 static bool has_memory(pid_t tid)
 {
     char path[48];
     snprintf(path, sizeof path, "/proc/%d/statm", (int)tid);
     return sprof_proc_number(path, 0) > 0;
+}
+
+static bool has_same_memory(pid_t thread, pid_t other)
+{
+    return !syscall(SYS_kcmp, thread, other, KCMP_VM, 0, 0);
 }
 
 /* kcmp wrongly matches ended processes and kernel threads */
@@ -29,7 +35,7 @@ int inject_sharers_find(pid_t pid, struct sprof_id_list *sharers)
     sharers->count = 0;
     for (struct dirent *entry; directory && !result && (entry = readdir(directory));) {
         const pid_t other = (pid_t)strtol(entry->d_name, NULL, 10);
-        if (other > 0 && other != pid && !syscall(SYS_kcmp, thread, other, KCMP_VM, 0, 0))
+        if (other > 0 && other != pid && has_same_memory(thread, other))
             result = sprof_vec_push(sharers, other);
     }
     if (directory)
@@ -37,6 +43,43 @@ int inject_sharers_find(pid_t pid, struct sprof_id_list *sharers)
     if (!thread || !has_memory(thread))
         sharers->count = 0;
     return result ? SPROF_ENOMEM : 0;
+}
+
+static pid_t newest_task(void)
+{
+    return (pid_t)sprof_proc_number("/proc/sys/kernel/ns_last_pid", 0);
+}
+
+int inject_sharers_look(pid_t pid, struct inject_sharers *sharers)
+{
+    sharers->newest = newest_task();
+    return inject_sharers_find(pid, &sharers->list);
+}
+
+/* False for other threads of a process. */
+static bool is_first_thread(pid_t tid)
+{
+    return !syscall(SYS_tgkill, tid, tid, 0) || errno != ESRCH;
+}
+
+int inject_sharers_look_again(pid_t pid, struct inject_sharers *sharers)
+{
+    const pid_t newest = newest_task(), thread = sprof_proc_sharing_task(pid);
+    if (!sharers->newest || newest < sharers->newest || newest - sharers->newest > NEWER_MAX)
+        return inject_sharers_find(pid, &sharers->list);
+    size_t kept = 0;
+    for (size_t i = 0; i < sharers->list.count; i++)
+        if (has_same_memory(thread, sharers->list.items[i]))
+            sharers->list.items[kept++] = sharers->list.items[i];
+    sharers->list.count = kept;
+    for (pid_t other = sharers->newest + 1; other <= newest; other++)
+        if (other != pid && has_same_memory(thread, other) && is_first_thread(other) &&
+            sprof_vec_push(&sharers->list, other))
+            return SPROF_ENOMEM;
+    sharers->newest = newest;
+    if (!has_memory(thread))
+        sharers->list.count = 0;
+    return 0;
 }
 
 bool inject_has_sharer(pid_t pid)

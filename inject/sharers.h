@@ -11,6 +11,18 @@
  * SPROF_ENOMEM. */
 int inject_sharers_find(pid_t pid, struct sprof_id_list *sharers);
 
+/* A look at all processes takes milliseconds, so a stop begins with an earlier one. */
+struct inject_sharers {
+    struct sprof_id_list list;
+    pid_t newest; /* number of the system's newest task before the look; 0: not known */
+};
+
+/* As above. Release with sprof_vec_release(&sharers->list), also on failure. */
+int inject_sharers_look(pid_t pid, struct inject_sharers *sharers);
+
+/* The same now, by a look at newer tasks alone. */
+int inject_sharers_look_again(pid_t pid, struct inject_sharers *sharers);
+
 bool inject_has_sharer(pid_t pid);
 
 /* True: one has been there for a tenth of a second, and is no vfork child. */

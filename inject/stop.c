@@ -1,7 +1,6 @@
 /* Stops and resumes threads by ptrace(2). */
 #include "inject/stop.h"
 #include "base/compat.h"
-#include "inject/sharers.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -325,15 +324,14 @@ static bool may_have_sharers(const struct inject_stop *stop)
 
 static int ask_sharers(struct inject_stop *stop, struct sprof_error *error)
 {
-    struct sprof_id_list sharers = {0};
-    int added = 0, result = inject_sharers_find(stop->pid, &sharers);
+    const struct sprof_id_list *sharers = &stop->sharers.list;
+    int added = 0, result = inject_sharers_look_again(stop->pid, &stop->sharers);
     if (result)
         result = sprof_error_memory(error);
-    for (size_t i = 0; i < sharers.count && result >= 0; i++) {
-        result = ask_process(stop, sharers.items[i], error);
+    for (size_t i = 0; i < sharers->count && result >= 0; i++) {
+        result = ask_process(stop, sharers->items[i], error);
         added += result > 0 ? result : 0;
     }
-    sprof_vec_release(&sharers);
     return result < 0 ? result : added;
 }
 
@@ -363,7 +361,11 @@ static int begin(struct inject_stop *stop, pid_t pid, struct sprof_error *error)
     stop->pid = pid;
     stop->threads.count = 0;
     stop->has_lost_first = false;
+    stop->sharers = (struct inject_sharers){0};
+    if (may_have_sharers(stop) && inject_sharers_look(pid, &stop->sharers))
+        stop->sharers.newest = 0;
     sprof_urgency_raise_most(&stop->urgency);
+    stop->begin_ns = sprof_clock_monotonic_ns();
     do
         added = stop_threads(stop, error);
     while (added > 0);
@@ -411,8 +413,16 @@ static void end(struct inject_stop *stop)
     }
     if (stop->has_lost_first)
         let_go_of_first(stop, until_ns);
+    const uint64_t took_ns = sprof_clock_monotonic_ns() - stop->begin_ns;
+    stop->longest_ns = took_ns > stop->longest_ns ? took_ns : stop->longest_ns;
     sprof_vec_release(&stop->threads);
+    sprof_vec_release(&stop->sharers.list);
     sprof_urgency_restore(&stop->urgency);
+}
+
+void inject_stop_note(const struct inject_stop *stop, uint64_t *longest_ns)
+{
+    *longest_ns = stop->longest_ns > *longest_ns ? stop->longest_ns : *longest_ns;
 }
 
 /* == In a thread of its own == */

@@ -4,6 +4,7 @@
 
 #include "arch/arch.h"
 #include "base/base.h"
+#include "inject/sharers.h"
 
 #include <stdatomic.h>
 #include <stdbool.h>
@@ -26,6 +27,9 @@ struct inject_stop {
      * the first of them begins. */
     bool has_sharers;
     const _Atomic uint32_t *notes_sharers; /* shared memory's has_sharers, or NULL */
+    uint64_t longest_ns; /* of the stops so far, from the first request to the last release */
+    uint64_t begin_ns;
+    struct inject_sharers sharers;
     struct sprof_urgency urgency;
     SPROF_VEC(struct inject_stopped) threads;
 };
@@ -37,6 +41,9 @@ struct inject_stop {
  * thread is stopped. */
 int inject_stop_while(struct inject_stop *stop, pid_t pid, void (*act)(void *context),
                       void *context, struct sprof_error *error);
+
+/* Raises *longest_ns to that of the stop. */
+void inject_stop_note(const struct inject_stop *stop, uint64_t *longest_ns);
 
 /* Runs `act` in a new thread. Returns its result, or SPROF_ELIMIT. Only such a thread may stop
  * others: at its end the kernel releases those that stop too late. */

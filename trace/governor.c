@@ -160,18 +160,14 @@ static void remove_probes(struct trace_session *session)
     const int memory_fd = session->backend->only_embedded
                               ? fcntl(session->process.code_fd, F_DUPFD_CLOEXEC, 0)
                               : open(path, O_RDWR | O_CLOEXEC);
-    const uint64_t begin_ns = sprof_clock_monotonic_ns();
     struct removing removing = {session, memory_fd};
     /* one byte switches an embedded probe, without a stop */
     if (memory_fd >= 0 && !session->executable.is_replaced && session->backend->only_embedded)
         remove_stopped(&removing);
     else if (memory_fd >= 0 && !session->executable.is_replaced &&
-             !inject_stop_would_wait(session->process.pid) &&
-             !inject_stop_while(&stop, session->process.pid, remove_stopped, &removing, NULL)) {
-        const uint64_t took_ns = sprof_clock_monotonic_ns() - begin_ns;
-        session->process.stopped_ns =
-            took_ns > session->process.stopped_ns ? took_ns : session->process.stopped_ns;
-    }
+             !inject_stop_would_wait(session->process.pid))
+        inject_stop_while(&stop, session->process.pid, remove_stopped, &removing, NULL);
+    inject_stop_note(&stop, &session->process.stopped_ns);
     if (memory_fd >= 0)
         close(memory_fd);
 }

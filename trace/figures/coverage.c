@@ -227,7 +227,6 @@ static int remove_from(struct trace_session *session, pid_t pid, bool *is_done,
     const int memory_fd = session->backend->only_embedded
                               ? fcntl(session->process.code_fd, F_DUPFD_CLOEXEC, 0)
                               : open(path, O_RDWR | O_CLOEXEC);
-    const uint64_t begin_ns = sprof_clock_monotonic_ns();
     struct restoring restoring = {session, memory_fd};
     int result = memory_fd < 0 ? SPROF_ENOTFOUND : 0;
     if (!result && session->backend->only_embedded)
@@ -237,9 +236,7 @@ static int remove_from(struct trace_session *session, pid_t pid, bool *is_done,
     *is_done |= !result;
     if (memory_fd >= 0)
         close(memory_fd);
-    const uint64_t took_ns = sprof_clock_monotonic_ns() - begin_ns;
-    session->process.stopped_ns =
-        took_ns > session->process.stopped_ns ? took_ns : session->process.stopped_ns;
+    inject_stop_note(&stop, &session->process.stopped_ns);
     return result;
 }
 

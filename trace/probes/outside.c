@@ -226,16 +226,13 @@ static void write_live(struct changing *changing)
 {
     struct trace_session *session = changing->session;
     struct inject_stop stop = {.notes_sharers = &session->process.shared->has_sharers};
-    const uint64_t begin_ns = sprof_clock_monotonic_ns();
     if (inject_stop_would_wait(session->process.pid) ||
         inject_stop_while(&stop, session->process.pid, write_slots, changing, NULL)) {
         for (size_t i = 0; i < changing->changes.count; i++)
             session->outside->slots.items[changing->changes.items[i].slot].seen = 0;
         return;
     }
-    const uint64_t took_ns = sprof_clock_monotonic_ns() - begin_ns;
-    if (took_ns > session->process.stopped_ns)
-        session->process.stopped_ns = took_ns;
+    inject_stop_note(&stop, &session->process.stopped_ns);
 }
 
 static int place(struct trace_session *session, bool is_live)

@@ -425,11 +425,9 @@ static int place_in_stops(struct placing *placing, struct sprof_error *error)
         }
         if (result)
             return result;
-        const uint64_t took_ns = sprof_clock_monotonic_ns() - begin_ns;
-        session->process.stopped_ns =
-            took_ns > session->process.stopped_ns ? took_ns : session->process.stopped_ns;
-        if (placing->wakes && took_ns > session->resting.stopped_ns)
-            session->resting.stopped_ns = took_ns;
+        inject_stop_note(&placing->stop, &session->process.stopped_ns);
+        if (placing->wakes)
+            inject_stop_note(&placing->stop, &session->resting.stopped_ns);
         if (!writing.is_done)
             return sprof_error_set(error, SPROF_EPERMISSION, writing.errnum,
                                    "cannot write probes into process %d: %s", (int)placing->pid,

@@ -82,15 +82,13 @@ static void take_stopped(void *context)
 static int take_back(struct taking *taking)
 {
     struct trace_session *session = taking->session;
-    const uint64_t begin_ns = sprof_clock_monotonic_ns();
     const int result =
         inject_stop_while(&taking->stop, session->process.pid, take_stopped, taking, NULL);
     if (result)
         return result;
-    const uint64_t took_ns = sprof_clock_monotonic_ns() - begin_ns;
-    if (took_ns > session->process.stopped_ns)
-        session->process.stopped_ns = took_ns;
-    session->resting.next_ns = begin_ns + took_ns * STOP_SHARE;
+    inject_stop_note(&taking->stop, &session->process.stopped_ns);
+    session->resting.next_ns =
+        sprof_clock_monotonic_ns() + taking->stop.longest_ns * (STOP_SHARE - 1);
     for (size_t i = 0; i < session->probes.count; i++) {
         struct trace_probe *probe = &session->probes.items[i];
         if (is_due(session, probe) && (taking->is_done || is_back(taking, probe)))

@@ -54,6 +54,91 @@ static void test_sharer(void)
     sprof_vec_release(&sharers);
 }
 
+static pid_t fork_sleeper(void)
+{
+    const pid_t pid = fork();
+    if (!pid)
+        wait_to_be_killed(NULL);
+    return pid;
+}
+
+static void make_sharer_when_told(struct child_shared *shared)
+{
+    shared->is_ready++;
+    while (!shared->turns)
+        child_pause();
+    make_sharer(shared);
+}
+
+/* Also one that began after the first look, and not tasks that are none. */
+static void test_look_again(void)
+{
+    struct inject_sharers sharers = {0};
+    struct child child = child_make(make_sharer_when_told);
+    child_wait(&child, 1);
+    CU_ASSERT_EQUAL(inject_sharers_look(child.pid, &sharers), 0);
+    CU_ASSERT_EQUAL(sharers.list.count, 0);
+    const pid_t other = fork_sleeper();
+    CU_ASSERT_EQUAL(inject_sharers_look_again(child.pid, &sharers), 0);
+    CU_ASSERT_EQUAL(sharers.list.count, 0);
+    child.shared->turns = 1;
+    child_wait(&child, 2);
+    if (syscall(SYS_kcmp, child.pid, child.shared->errnum, 1, 0, 0)) {
+        sprof_test_skip("kcmp(2) is not permitted");
+    } else {
+        for (int i = 0; i < 2; i++) { /* new, then known */
+            CU_ASSERT_EQUAL(inject_sharers_look_again(child.pid, &sharers), 0);
+            CU_ASSERT_EQUAL_FATAL(sharers.list.count, 1);
+            CU_ASSERT_EQUAL(sharers.list.items[0], child.shared->errnum);
+        }
+        sharers.newest = 0; /* not known */
+        CU_ASSERT_EQUAL(inject_sharers_look_again(child.pid, &sharers), 0);
+        CU_ASSERT_EQUAL(sharers.list.count, 1);
+        kill(child.shared->errnum, SIGKILL);
+        for (int i = 0; i < 2000 && inject_has_sharer(child.pid); i++)
+            child_pause();
+        CU_ASSERT_EQUAL(inject_sharers_look_again(child.pid, &sharers), 0);
+        CU_ASSERT_EQUAL(sharers.list.count, 0);
+    }
+    kill(child.shared->errnum, SIGKILL);
+    kill(other, SIGKILL);
+    waitpid(other, NULL, 0);
+    CU_ASSERT_EQUAL(child_end(&child), 9);
+    sprof_vec_release(&sharers.list);
+}
+
+/* Its threads are not processes with the same memory. */
+static void *stand(void *shared)
+{
+    ((struct child_shared *)shared)->is_ready++;
+    for (;;)
+        pause();
+    return NULL;
+}
+
+static void make_thread_when_told(struct child_shared *shared)
+{
+    pthread_t thread;
+    shared->is_ready++;
+    while (!shared->turns)
+        child_pause();
+    pthread_create(&thread, NULL, stand, shared);
+}
+
+static void test_new_thread(void)
+{
+    struct inject_sharers sharers = {0};
+    struct child child = child_make(make_thread_when_told);
+    child_wait(&child, 1);
+    CU_ASSERT_EQUAL(inject_sharers_look(child.pid, &sharers), 0);
+    child.shared->turns = 1;
+    child_wait(&child, 3);
+    CU_ASSERT_EQUAL(inject_sharers_look_again(child.pid, &sharers), 0);
+    CU_ASSERT_EQUAL(sharers.list.count, 0);
+    CU_ASSERT_EQUAL(child_end(&child), 9);
+    sprof_vec_release(&sharers.list);
+}
+
 /* A forked process has a copy. */
 static void test_fork(void)
 {
@@ -128,6 +213,8 @@ void sprof_suite_inject_sharers(void)
 {
     CU_pSuite suite = CU_add_suite("inject/sharers", NULL, NULL);
     CU_add_test(suite, "the same memory", test_sharer);
+    CU_add_test(suite, "the same memory since a look", test_look_again);
+    CU_add_test(suite, "a thread since a look", test_new_thread);
     CU_add_test(suite, "a copy", test_fork);
     CU_add_test(suite, "ended processes", test_ended);
     CU_add_test(suite, "a vfork child", test_vfork);
