@@ -9,18 +9,25 @@ struct adding {
     struct sprof_map index; /* event and node → position */
 };
 
+/* *known: where calls of that event and node are summed up. 0 or SPROF_ENOMEM. */
+static int find(struct adding *adding, uint32_t event, uint32_t node, struct derive_calls **known)
+{
+    const uint64_t key = (uint64_t)event << 32 | node;
+    const uint64_t *found = sprof_map_get(&adding->index, key);
+    const size_t at = found ? (size_t)*found : adding->run->calls.count;
+    const struct derive_calls none = {.event = event, .node = node};
+    if (!found &&
+        (sprof_vec_push(&adding->run->calls, none) || sprof_map_put(&adding->index, key, at)))
+        return SPROF_ENOMEM;
+    *known = &adding->run->calls.items[at];
+    return 0;
+}
+
 static int add_row(void *context, const struct store_call_cost *row)
 {
-    struct adding *adding = context;
-    const uint64_t key = (uint64_t)row->event_id << 32 | row->node_id;
-    const uint64_t *known = sprof_map_get(&adding->index, key);
-    const size_t at = known ? (size_t)*known : adding->run->calls.count;
-    if (!known) {
-        const struct derive_calls none = {.event = row->event_id, .node = row->node_id};
-        if (sprof_vec_push(&adding->run->calls, none) || sprof_map_put(&adding->index, key, at))
-            return SPROF_ENOMEM;
-    }
-    struct derive_calls *calls = &adding->run->calls.items[at];
+    struct derive_calls *calls;
+    if (find(context, row->event_id, row->node_id, &calls))
+        return SPROF_ENOMEM;
     calls->total_ns += row->total_ns;
     calls->max_ns = row->max_ns > calls->max_ns ? row->max_ns : calls->max_ns;
     calls->bucket_ns = row->bucket_ns;
@@ -75,25 +82,54 @@ static uint64_t percentile(const struct derive_calls *calls, uint64_t count, dou
     return calls->max_ns;
 }
 
+/* A function has a node in each process that executed a program of its own. */
+static int add_to_function(struct adding *functions, const struct derive_calls *calls,
+                           uint32_t function)
+{
+    struct derive_calls *sum;
+    if (find(functions, calls->event, function, &sum))
+        return SPROF_ENOMEM;
+    sum->max_ns = calls->max_ns > sum->max_ns ? calls->max_ns : sum->max_ns;
+    sum->bucket_ns = calls->bucket_ns;
+    sum->has_gaps |= calls->has_gaps;
+    for (size_t i = 0; i < DERIVE_BUCKETS; i++)
+        sum->buckets[i] += calls->buckets[i];
+    return 0;
+}
+
+/* Of nothing where some calls are in no bucket. */
+static int put_latency(struct derive *derive, uint32_t run, const struct derive_calls *calls)
+{
+    uint64_t count = 0;
+    for (size_t i = 0; i < DERIVE_BUCKETS; i++)
+        count += calls->buckets[i];
+    const struct store_call_latency row = {
+        .run_id = run,
+        .event_id = calls->event,
+        .function_id = calls->node,
+        .p50_ns = percentile(calls, count, 0.5),
+        .p90_ns = percentile(calls, count, 0.9),
+        .p99_ns = percentile(calls, count, 0.99),
+        .p999_ns = percentile(calls, count, 0.999),
+    };
+    return count && !calls->has_gaps && sprof_vec_push(&derive->derived.call_latencies, row)
+               ? SPROF_ENOMEM
+               : 0;
+}
+
 int recording_derive_call_latencies(struct derive *derive, const struct derive_run *run)
 {
-    for (size_t i = 0; i < run->calls.count; i++) {
+    struct derive_run sums = {0}; /* its calls: `node` holds the function */
+    struct adding functions = {.run = &sums};
+    int result = 0;
+    for (size_t i = 0; i < run->calls.count && !result; i++) {
         const struct derive_calls *calls = &run->calls.items[i];
-        uint64_t count = 0;
-        for (size_t k = 0; k < DERIVE_BUCKETS; k++)
-            count += calls->buckets[k];
-        const struct store_call_latency row = {
-            .run_id = run->id,
-            .event_id = calls->event,
-            .function_id = recording_derive_entry_function(derive, calls->node),
-            .p50_ns = percentile(calls, count, 0.5),
-            .p90_ns = percentile(calls, count, 0.9),
-            .p99_ns = percentile(calls, count, 0.99),
-            .p999_ns = percentile(calls, count, 0.999),
-        };
-        if (count && !calls->has_gaps && row.function_id &&
-            sprof_vec_push(&derive->derived.call_latencies, row))
-            return SPROF_ENOMEM;
+        const uint32_t function = recording_derive_entry_function(derive, calls->node);
+        result = function ? add_to_function(&functions, calls, function) : 0;
     }
-    return 0;
+    for (size_t i = 0; i < sums.calls.count && !result; i++)
+        result = put_latency(derive, run->id, &sums.calls.items[i]);
+    sprof_vec_release(&sums.calls);
+    sprof_map_release(&functions.index);
+    return result;
 }

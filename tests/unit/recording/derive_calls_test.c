@@ -48,6 +48,24 @@ static void test_percentiles(void)
     handmade_close(&made);
 }
 
+/* Processes that execute the same program have nodes of their own for its functions. */
+static void test_processes(void)
+{
+    static uint32_t many[BUCKETS] = {60, 39, 0, 0}, one[BUCKETS] = {0, 0, 0, 1};
+    struct handmade made;
+    handmade_make(&made, "full", STORE_RECORDED);
+    const uint32_t node = handmade_node(&made, 0, HAND_A1, 1);
+    const uint32_t outer = handmade_node(&made, 0, HAND_A2, 1);
+    add_calls(&made, 1, node, many, 1999);
+    add_calls(&made, 1, handmade_node(&made, outer, HAND_A1, 1), one, 3500);
+    handmade_write(&made);
+    handmade_must_derive(&made);
+    ASSERT_HANDMADE(&made, "SELECT count(*) FROM call_latency", "1");
+    ASSERT_HANDMADE(&made, "SELECT p50_ns, p90_ns, p99_ns, p999_ns FROM call_latency",
+                    "1500|2000|2000|3500");
+    handmade_close(&made);
+}
+
 /* Of a function with calls that have no buckets nothing is said. */
 static void test_gaps(void)
 {
@@ -68,5 +86,6 @@ void sprof_suite_recording_derive_calls(void)
 {
     CU_pSuite suite = CU_add_suite("recording/derive_calls", handmade_compile, handmade_remove);
     CU_add_test(suite, "percentiles", test_percentiles);
+    CU_add_test(suite, "processes of one program", test_processes);
     CU_add_test(suite, "calls without buckets", test_gaps);
 }
