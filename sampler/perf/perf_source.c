@@ -178,9 +178,13 @@ static void for_each_event(struct perf_source *source, void (*act)(int fd))
 
 static int perf_start(struct source *opened, struct sprof_error *error)
 {
-    (void)error;
     struct perf_source *source = perf_of(opened);
-    const bool launches = target_command(source->target) != 0;
+    const pid_t command = target_command(source->target);
+    const bool launches = command != 0;
+    const uint64_t before_ns = launches ? sprof_proc_cpu_time_ns(command, command) : 0;
+    if (before_ns &&
+        sprof_map_put(&source->taken_in.cpu_before_start, (uint64_t)command, before_ns))
+        return sprof_error_memory(error);
     if (source->programs.come)
         perf_early_copies_begin(source);
     /* The events of a command in task scope begin with its execve. */
@@ -190,7 +194,7 @@ static int perf_start(struct source *opened, struct sprof_error *error)
         perf_counters_enable(&source->counters);
     perf_jitter_start(source);
     source->progress.start_ns = source->switches.start_ns = sprof_clock_monotonic_ns();
-    source->switches.command = target_command(source->target);
+    source->switches.command = command;
     perf_machine_count(source, !source->pauses.now);
     return 0;
 }
