@@ -250,7 +250,7 @@ static void key_columns(struct table *table, const struct by_key *by, enum repor
         count_column(table, NULL, "line", TABLE_DETAIL);
         break;
     case REPORT_FUNCTION: function_column(table); break;
-    case REPORT_FIELD: name_column(table, by->dataset->field, word); break;
+    case REPORT_FIELD: name_column(table, by->dataset->fields.name, word); break;
     default: name_column(table, word, word); break;
     }
     if (adds_function(by, key))
@@ -449,7 +449,7 @@ static bool knows_inclusive(const struct by_key *by)
 {
     return !by->of_frames || !report_counts_calls(by->dataset) ||
            report_dataset_has_paths(by->dataset) ||
-           (is_of_functions(by) && by->dataset->call_totals.count) || !by->dataset->all.samples;
+           (is_of_functions(by) && by->dataset->counted.totals.count) || !by->dataset->all.samples;
 }
 
 static int refuse_inclusive(struct sprof_error *error)
@@ -463,8 +463,8 @@ static int refuse_inclusive(struct sprof_error *error)
 /* A function that reading as another mode has added has no such figure. */
 static uint64_t outside_of(const struct report_dataset *dataset, uint32_t function)
 {
-    return function && function <= dataset->call_outside.count
-               ? dataset->call_outside.items[function - 1]
+    return function && function <= dataset->counted.outside.count
+               ? dataset->counted.outside.items[function - 1]
                : TABLE_UNKNOWN;
 }
 
@@ -478,7 +478,7 @@ static void make_rows(struct table *table, const struct by_key *by)
     report_columns_measure(table, by->dataset, measures[inclusive]);
     if (both)
         report_columns_measure(table, by->dataset, measures[!inclusive]);
-    const bool has_outside = of_functions && by->dataset->call_outside.count;
+    const bool has_outside = of_functions && by->dataset->counted.outside.count;
     if (has_outside)
         report_columns_outside(table);
     if (of_functions)

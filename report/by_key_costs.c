@@ -240,7 +240,7 @@ static int stack_of(struct by_key *by, struct known_stacks *known, uint32_t node
 
 static int known_stacks_init(struct known_stacks *known, const struct report_dataset *dataset)
 {
-    if (!dataset->places.count)
+    if (!dataset->packed.items.count)
         return 0;
     known->begin = calloc(dataset->nodes.count + 1, sizeof *known->begin);
     known->count = calloc(dataset->nodes.count + 1, sizeof *known->count);
@@ -544,7 +544,8 @@ static int add_groups(struct by_key *by, const struct grouping *grouping,
 static int add_from_stacks(struct by_key *by)
 {
     struct report_dataset *dataset = by->dataset;
-    const bool as_recorded = by->of_frames && dataset->mode == MODEL_MODE_FULL && !dataset->filters;
+    const bool as_recorded =
+        by->of_frames && dataset->reading.mode == MODEL_MODE_FULL && !dataset->chosen.filters;
     struct outermost outermost = {0};
     struct grouping grouping = {0};
     struct known_stacks known = {0};

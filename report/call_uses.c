@@ -34,7 +34,7 @@ static int add_row(void *context, int columns, char *const *values, char *const 
     const uint32_t function = report_dataset_function_of(dataset, id);
     for (int i = 0; i < REPORT_CALL_USES && i + 1 < columns && function; i++)
         if (values[i + 1])
-            add(&dataset->call_uses.items[function - 1].of[i], (enum report_call_use)i,
+            add(&dataset->counted.uses.items[function - 1].of[i], (enum report_call_use)i,
                 strtoull(values[i + 1], NULL, 10));
     return 0;
 }
@@ -61,7 +61,7 @@ int report_call_uses_load(struct report_dataset *dataset, struct store *store,
     for (int i = 0; i < REPORT_CALL_USES; i++)
         none.of[i] = TABLE_UNKNOWN;
     for (size_t i = 0; i < dataset->functions.count && !result; i++)
-        result = sprof_vec_push(&dataset->call_uses, none);
+        result = sprof_vec_push(&dataset->counted.uses, none);
     for (size_t i = 0; i < dataset->runs.count && !result; i++)
         result = load_run(dataset, store, dataset->runs.items[i].id, error);
     return result;
@@ -72,8 +72,8 @@ int report_call_uses_load(struct report_dataset *dataset, struct store *store,
 /* Whether any function has such a figure. */
 static bool is_measured(const struct report_dataset *dataset, enum report_call_use use)
 {
-    for (size_t i = 0; i < dataset->call_uses.count; i++)
-        if (dataset->call_uses.items[i].of[use] != TABLE_UNKNOWN)
+    for (size_t i = 0; i < dataset->counted.uses.count; i++)
+        if (dataset->counted.uses.items[i].of[use] != TABLE_UNKNOWN)
             return true;
     return false;
 }
@@ -92,10 +92,11 @@ void report_call_uses_cells(struct table *table, const struct report_dataset *da
                             uint32_t function)
 {
     /* A function that reading as another mode has added has no figures. */
-    const bool is_known = function && function <= dataset->call_uses.count;
+    const bool is_known = function && function <= dataset->counted.uses.count;
     for (size_t c = 0; c < table->column_count; c++)
         for (int i = 0; i < REPORT_CALL_USES; i++)
             if (table->columns[c].key == uses[i].key)
-                report_table_put_count(
-                    table, is_known ? dataset->call_uses.items[function - 1].of[i] : TABLE_UNKNOWN);
+                report_table_put_count(table, is_known
+                                                  ? dataset->counted.uses.items[function - 1].of[i]
+                                                  : TABLE_UNKNOWN);
 }

@@ -78,7 +78,7 @@ static void figure_column(struct table *table, const struct report_dataset *data
     const struct model_cost whole = figure == MEASURE_OF_FUNCTION ? measure->function_cost
                                     : figure == MEASURE_OF_ALL    ? dataset->all
                                                                   : dataset->total;
-    const bool of_selection = figure == MEASURE_PERCENT && dataset->filtered;
+    const bool of_selection = figure == MEASURE_PERCENT && dataset->chosen.is_part;
     report_table_column(table, (struct table_column){
                                    .title = title,
                                    .key = measure->keys[figure],
@@ -112,7 +112,7 @@ static void ranking_columns(struct table *table, const struct report_dataset *da
     figure_column(table, dataset, measure, MEASURE_PERCENT, measure->title);
     if (!report_counts_calls(dataset))
         figure_column(table, dataset, measure, MEASURE_INTERVAL, "±");
-    if (dataset->filtered)
+    if (dataset->chosen.is_part)
         figure_column(table, dataset, measure, MEASURE_OF_ALL, "of all");
     if (shows_time(dataset))
         figure_column(table, dataset, measure, MEASURE_TIME, "time");
@@ -127,7 +127,7 @@ static void tree_columns(struct table *table, const struct report_dataset *datas
     if (measure->of_function)
         figure_column(table, dataset, measure, MEASURE_OF_FUNCTION, measure->of_function);
     figure_column(table, dataset, measure, MEASURE_PERCENT, measure->title);
-    if (dataset->filtered)
+    if (dataset->chosen.is_part)
         figure_column(table, dataset, measure, MEASURE_OF_ALL, "of all");
     if (shows_time(dataset))
         figure_column(table, dataset, measure, MEASURE_TIME, "time");
@@ -181,7 +181,7 @@ void report_cells_measure(struct table *table, const struct report_dataset *data
     report_table_put_count(table, value);
     if (measure->ranking && !report_counts_calls(dataset))
         put_interval(table, dataset, cost);
-    if (dataset->filtered)
+    if (dataset->chosen.is_part)
         report_table_put_count(table, value);
     if (shows_time(dataset))
         report_table_put_count(table, cost.weight);
@@ -225,8 +225,8 @@ const char *report_columns_base(struct report_dataset *dataset)
     else
         sprof_str_appendf(&text, "%% of %s sample%s", sprof_digits_of(total.samples).text,
                           sprof_plural(total.samples));
-    if (dataset->selected)
-        sprof_str_append(&text, dataset->selected);
+    if (dataset->chosen.text)
+        sprof_str_append(&text, dataset->chosen.text);
     return report_utf8_keep(&dataset->arena, &text);
 }
 

@@ -13,17 +13,17 @@
 void report_dataset_release(struct report_dataset *dataset)
 {
     model_paths_release(&dataset->paths);
-    sprof_map_release(&dataset->sample_fields);
+    sprof_map_release(&dataset->fields.of_samples);
     sprof_vec_release(&dataset->runs);
     sprof_vec_release(&dataset->source_users);
     sprof_vec_release(&dataset->events);
     sprof_vec_release(&dataset->path_inlined);
-    sprof_vec_release(&dataset->ranges);
-    sprof_vec_release(&dataset->during);
-    free(dataset->function_filters);
-    sprof_vec_release(&dataset->call_totals);
-    sprof_vec_release(&dataset->call_outside);
-    sprof_vec_release(&dataset->call_uses);
+    sprof_vec_release(&dataset->chosen.ranges);
+    sprof_vec_release(&dataset->chosen.during);
+    free(dataset->chosen.function_filters);
+    sprof_vec_release(&dataset->counted.totals);
+    sprof_vec_release(&dataset->counted.outside);
+    sprof_vec_release(&dataset->counted.uses);
     sprof_vec_release(&dataset->phases);
     sprof_vec_release(&dataset->processes);
     sprof_vec_release(&dataset->threads);
@@ -34,21 +34,21 @@ void report_dataset_release(struct report_dataset *dataset)
     sprof_vec_release(&dataset->nodes);
     sprof_vec_release(&dataset->mappings);
     sprof_vec_release(&dataset->costs);
-    sprof_vec_release(&dataset->places);
+    sprof_vec_release(&dataset->packed.items);
     free(dataset->node_stays);
     sprof_vec_release(&dataset->line_costs);
-    sprof_vec_release(&dataset->keep_rules);
-    sprof_vec_release(&dataset->kept_calls);
-    sprof_vec_release(&dataset->idle_places);
-    sprof_vec_release(&dataset->call_values);
-    sprof_vec_release(&dataset->kept_requests);
+    sprof_vec_release(&dataset->kept.rules);
+    sprof_vec_release(&dataset->kept.calls);
+    sprof_vec_release(&dataset->idle.places);
+    sprof_vec_release(&dataset->kept.values);
+    sprof_vec_release(&dataset->kept.requests);
     sprof_vec_release(&dataset->wakes);
-    sprof_vec_release(&dataset->field_values);
-    report_row_numbers_release(&dataset->process_numbers);
-    report_row_numbers_release(&dataset->thread_numbers);
-    report_row_numbers_release(&dataset->node_numbers);
-    report_row_numbers_release(&dataset->function_numbers);
-    report_row_numbers_release(&dataset->event_numbers);
+    sprof_vec_release(&dataset->fields.values);
+    report_row_numbers_release(&dataset->numbers.processes);
+    report_row_numbers_release(&dataset->numbers.threads);
+    report_row_numbers_release(&dataset->numbers.nodes);
+    report_row_numbers_release(&dataset->numbers.functions);
+    report_row_numbers_release(&dataset->numbers.events);
     sprof_map_release(&dataset->file_bytes);
     sprof_arena_release(&dataset->arena);
 }
@@ -175,7 +175,7 @@ static int add_function(void *context, const struct store_function *row)
     const struct model_function facts = {module, dataset->modules.items[module - 1].kind,
                                          row->startup};
     const uint32_t number = failed ? 0 : report_dataset_add_function(dataset, function, facts);
-    return number ? report_row_numbers_put(&dataset->function_numbers, row->id, number)
+    return number ? report_row_numbers_put(&dataset->numbers.functions, row->id, number)
                   : SPROF_ENOMEM;
 }
 
@@ -190,7 +190,7 @@ static int add_frame(void *context, const struct store_frame *row)
     const struct report_frame frame = {
         .module = report_dataset_number(&loading->modules, row->module_id),
         .function = report_dataset_function_of(dataset, row->function_id),
-        .part = report_dataset_number(&dataset->function_numbers, row->function_id),
+        .part = report_dataset_number(&dataset->numbers.functions, row->function_id),
         .outer = row->inline_parent_id, /* a database id until all are read */
         .inline_depth = row->inline_depth,
         .file = copy_file(dataset, row->file, count ? dataset->frames.items[count - 1].file : NULL,
@@ -244,7 +244,7 @@ static int add_node(void *context, const struct store_node *row)
     struct report_loading *loading = context;
     struct report_dataset *dataset = loading->dataset;
     const struct report_node node = {
-        .parent = report_dataset_number(&dataset->node_numbers, row->parent_id),
+        .parent = report_dataset_number(&dataset->numbers.nodes, row->parent_id),
         .frame = report_dataset_number(&loading->frames, row->frame_id),
     };
     if (!node.frame || (row->parent_id && !node.parent))
@@ -252,13 +252,13 @@ static int add_node(void *context, const struct store_node *row)
     if (sprof_vec_push(&dataset->nodes, node) || sprof_vec_push(&loading->node_paths, 0) ||
         sprof_vec_push(&loading->marked, false))
         return SPROF_ENOMEM;
-    return report_row_numbers_put(&dataset->node_numbers, row->id, dataset->nodes.count);
+    return report_row_numbers_put(&dataset->numbers.nodes, row->id, dataset->nodes.count);
 }
 
 static int add_node_path(void *context, const struct store_node_path *row)
 {
     struct report_loading *loading = context;
-    const uint32_t node = report_dataset_number(&loading->dataset->node_numbers, row->node_id);
+    const uint32_t node = report_dataset_number(&loading->dataset->numbers.nodes, row->node_id);
     const uint32_t path = report_dataset_number(&loading->paths, row->path_id);
     if (!node)
         return SPROF_EFORMAT;
@@ -273,7 +273,7 @@ static int add_mapping(void *context, const struct store_mapping *row)
     struct report_loading *loading = context;
     struct report_dataset *dataset = loading->dataset;
     const struct report_mapping mapping = {
-        .process = report_dataset_number(&dataset->process_numbers, row->process_id),
+        .process = report_dataset_number(&dataset->numbers.processes, row->process_id),
         .module = report_dataset_number(&loading->modules, row->module_id),
         .start = row->start,
         .size = row->end - row->start,
@@ -358,8 +358,8 @@ static int add_covered(void *context, int columns, char *const *values, char *co
     struct report_dataset *dataset = context;
     (void)columns;
     (void)names;
-    dataset->coverage.functions += strtoull(values[0], NULL, 10);
-    dataset->coverage.called += strtoull(values[1], NULL, 10);
+    dataset->counted.coverage.functions += strtoull(values[0], NULL, 10);
+    dataset->counted.coverage.called += strtoull(values[1], NULL, 10);
     return 0;
 }
 
@@ -385,7 +385,7 @@ static int add_less_measured(void *context, int columns, char *const *values, ch
     struct report_dataset *dataset = context;
     (void)names;
     if (columns && values[0])
-        dataset->less_measured += strtoull(values[0], NULL, 10);
+        dataset->counted.less_measured += strtoull(values[0], NULL, 10);
     return 0;
 }
 
@@ -437,8 +437,8 @@ static int load(struct report_dataset *dataset, struct store *store,
     const unsigned more = selection->no_inlined ? REPORT_STACKS : 0;
     char *const words[] = {(char *)(uintptr_t)store_path(store), NULL};
     *dataset = (struct report_dataset){.parts = more | (parts & ~(unsigned)REPORT_ONLY_RUN),
-                                       .no_inlined = selection->no_inlined,
-                                       .field = selection->field};
+                                       .reading.no_inlined = selection->no_inlined,
+                                       .fields.name = selection->field};
     struct report_loading loading = {
         .dataset = dataset, .store = store, .only_run = parts & REPORT_ONLY_RUN};
     if (!access(*words, F_OK)) /* what was fetched from a fleet is gone */
@@ -449,9 +449,9 @@ static int load(struct report_dataset *dataset, struct store *store,
     if (!result) {
         const double effective =
             model_effective_samples(loading.sum_of_weights, loading.sum_of_squares);
-        dataset->outside_function = find_pseudo_function(dataset, MODEL_OUTSIDE);
-        dataset->not_sampled_function = find_pseudo_function(dataset, MODEL_NOT_SAMPLED);
-        if (dataset->no_inlined && !report_counts_calls(dataset))
+        dataset->apart.outside_function = find_pseudo_function(dataset, MODEL_OUTSIDE);
+        dataset->apart.not_sampled_function = find_pseudo_function(dataset, MODEL_NOT_SAMPLED);
+        if (dataset->reading.no_inlined && !report_counts_calls(dataset))
             result = report_dataset_read_real_functions(dataset, report_dataset_next_costs);
         dataset->weighted = (dataset->weighted || dataset->event.varying) && !dataset->all_events;
         report_dataset_total(dataset);

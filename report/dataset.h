@@ -35,7 +35,7 @@ enum report_part {
     REPORT_THREAD_COSTS = 8, /* costs by thread, without nodes */
     REPORT_LINE_COSTS = 16,  /* frames and line_costs */
     REPORT_ANY_MODE = 128,   /* stacks of different modes are not read together: any are taken */
-    REPORT_KEPT_CALLS = 256, /* with REPORT_STACKS: keep_rules and kept_calls */
+    REPORT_KEPT_CALLS = 256, /* with REPORT_STACKS: `kept` */
     REPORT_WAKES = 512,      /* with REPORT_STACKS: wakes */
     REPORT_FIELDS = 1024,    /* … by the field of the selection */
     REPORT_LOCKS = 2048,     /* … by the lock that was waited for, and its holder */
@@ -246,6 +246,97 @@ struct report_call_uses {
     uint64_t of[REPORT_CALL_USES]; /* UINT64_MAX: not measured */
 };
 
+/* Samples and calls that were chosen: selection.c, during.c and filter.c fill it. */
+struct report_chosen {
+    const char *thread, *process; /* the selection's, clean; NULL all */
+    bool of_service;              /* processes are selected by their service */
+    const char *text;             /* " in thread X on CPU 0-3": what was asked for, clean; "" all */
+    bool is_part;                 /* the selection may leave some of them out */
+    bool by_sample;               /* by what only samples have, and no call that was logged */
+    bool by_phase;                /* only samples of selected phases */
+    unsigned filters;             /* the expressions given */
+    uint8_t *function_filters;    /* [function - 1]: enum report_filter; NULL: none given */
+    const struct report_cpu_set *cpus;           /* NULL: all */
+    bool by_calls;                               /* samples are chosen by these: */
+    SPROF_VEC(struct report_during_call) during; /* sorted by run, thread and time; disjoint */
+    SPROF_VEC(struct report_time_range) ranges;  /* of each run in `runs`; empty: all of them */
+};
+
+/* The mode that stacks are read as: mode.c. */
+struct report_reading {
+    enum model_mode mode;
+    bool frame_app, drop_interior;
+    bool other_mode;            /* than the recorded one */
+    bool no_inlined;            /* inlined functions are not shown: their costs are those of real
+                                   ones */
+    struct model_view recorded; /* the mode it was recorded in, of several the least detailed */
+    bool several_modes;         /* runs or phases were not all recorded in one */
+};
+
+/* Time outside of the program's functions: mode.c and dataset_sums.c. */
+struct report_apart {
+    struct model_cost not_sampled;                   /* CPU time without samples */
+    struct model_cost outside;                       /* … and without an application frame */
+    uint32_t outside_function, not_sampled_function; /* 0: none */
+    struct model_cost standard; /* self of functions that count for what called them (--no-std) */
+};
+
+/* Waits for work that are left out of all else: report/idle.h. */
+struct report_idle {
+    struct model_cost cost;
+    uint32_t function; /* in which most of it is; 0: in none of the application */
+    SPROF_VEC(struct report_idle_place) places;
+};
+
+/* Of calls, none of which was counted: functions whose coverage was looked for, and those of them
+ * that were called. */
+struct report_coverage {
+    uint64_t functions, called;
+};
+
+/* What only counted calls have. */
+struct report_counted {
+    SPROF_VEC(uint64_t)
+    totals; /* [function - 1]: total time of its calls, in ns, as measured; empty: not of calls, or
+               not known, as of a phase */
+    SPROF_VEC(uint64_t)
+    outside; /* [function - 1]: of the time of its calls what was outside of the traced modules, in
+                ns; empty: none was, or not known, as of a thread */
+    const char *outside_callees; /* "[libc.so.6] usleep 396.0 ms, …": where that was; NULL: not
+                                    known, or of several runs */
+    SPROF_VEC(struct report_call_uses)
+    uses;                   /* [function - 1]; empty: not of calls, or not known, as of a thread */
+    uint64_t less_measured; /* functions whose calls were not all timed, or counted, by a limit */
+    struct report_coverage coverage;
+};
+
+/* Calls that `sprof trace --keep` kept, of selected threads. */
+struct report_kept {
+    SPROF_VEC(struct report_keep_rule) rules;
+    SPROF_VEC(struct report_kept_call) calls;
+    SPROF_VEC(struct report_call_value) values;
+    SPROF_VEC(struct report_kept_request) requests;
+};
+
+/* What an event wrote with samples. */
+struct report_fields {
+    const char *name; /* of the field that was asked for; NULL none */
+    SPROF_VEC(struct report_field_values) values;
+    struct sprof_map of_samples; /* report_dataset_sample_key → number in `values` */
+};
+
+/* Costs that are not in `costs` yet: sorted by phase and CPU. */
+struct report_packed {
+    SPROF_VEC(struct report_packed_costs) items;
+    size_t next;
+};
+
+/* Database id → number. */
+struct report_numbers {
+    struct report_row_numbers processes, threads, nodes, functions;
+    struct report_row_numbers events; /* of those that are read alone */
+};
+
 /* Zero is a valid empty dataset. */
 struct report_dataset {
     struct sprof_arena arena;
@@ -274,57 +365,19 @@ struct report_dataset {
     path_inlined; /* [path - 1], with REPORT_INLINED: only ever inlined into its parent;
                      empty where the paths are not as recorded */
 
-    SPROF_VEC(uint64_t)
-    call_totals; /* [function - 1]: total time of its calls, in ns, as measured; empty: not of
-                    calls, or not known, as of a phase */
-    SPROF_VEC(uint64_t)
-    call_outside; /* [function - 1]: of the time of its calls what was outside of the traced
-                     modules, in ns; empty: none was, or not known, as of a thread */
-    const char *outside_callees; /* "[libc.so.6] usleep 396.0 ms, …": where that was; NULL: not
-                                    known, or of several runs */
-
-    SPROF_VEC(struct report_call_uses)
-    call_uses; /* [function - 1]; empty: not of calls, or not known, as of a thread */
-
-    struct model_cost all;         /* every sample of the run and event */
-    bool all_events;               /* every event is read, not only `event` */
-    bool filtered;                 /* the selection may leave some of them out */
-    struct model_cost total;       /* of the selected samples */
-    struct model_cost not_sampled; /* the part of it that is CPU time without samples */
-    struct model_cost outside;     /* … and without an application frame */
-    uint32_t outside_function, not_sampled_function; /* 0: none */
-    struct model_cost standard; /* self of functions that count for what called them (--no-std) */
-    double effective_samples;   /* behind `total`, for intervals: see model_effective_samples */
-    bool weighted;              /* percentages use weight, else samples */
-    enum model_mode mode;       /* as read */
-    bool frame_app, drop_interior, other_mode;
-    bool no_inlined; /* inlined functions are not shown: their costs are those of real ones */
-    struct model_view recorded; /* the mode it was recorded in, of several the least detailed */
-    bool several_modes;         /* runs or phases were not all recorded in one */
-    uint64_t less_measured; /* functions whose calls were not all timed, or counted, by a limit */
-    /* Of calls, none of which was counted: functions whose coverage was looked for, and those of
-     * them that were called. */
-    struct {
-        uint64_t functions, called;
-    } coverage;
-    bool shows_callers;     /* the table is of call paths, or of callers */
-    bool chosen_by_sample;  /* by what only samples have, and no call that was logged */
-    struct model_cost idle; /* waits for work that are left out of all else: see report/idle.h */
-    uint32_t idle_function; /* in which most of it is; 0: in none of the application */
-    SPROF_VEC(struct report_idle_place) idle_places;
-    bool running;                 /* `run` was still being recorded when the store was copied */
-    const char *thread, *process; /* the selection's, clean; NULL all */
-    bool of_service;              /* processes are selected by their service */
-    const char *field;            /* … of events; NULL none */
-    const char *waits;            /* what threads wait for, in a sentence; NULL: not found out */
-    const char *selected;         /* " in thread X on CPU 0-3": what was asked for, clean; "" all */
-    uint8_t *function_filters; /* [function - 1]: enum report_filter; NULL: no expressions given */
-    bool by_phase;             /* only samples of selected phases */
-    unsigned filters;          /* the expressions given */
-    const struct report_cpu_set *cpus;           /* NULL: all */
-    bool by_calls;                               /* samples are chosen by these: */
-    SPROF_VEC(struct report_during_call) during; /* sorted by run, thread and time; disjoint */
-    SPROF_VEC(struct report_time_range) ranges;  /* of each run in `runs`; empty: all of them */
+    struct report_counted counted;
+    struct model_cost all;     /* every sample of the run and event */
+    bool all_events;           /* every event is read, not only `event` */
+    struct model_cost total;   /* of the selected samples */
+    struct report_apart apart; /* parts of it */
+    double effective_samples;  /* behind `total`, for intervals: see model_effective_samples */
+    bool weighted;             /* percentages use weight, else samples */
+    struct report_reading reading;
+    bool shows_callers; /* the table is of call paths, or of callers */
+    struct report_idle idle;
+    bool running;      /* `run` was still being recorded when the store was copied */
+    const char *waits; /* what threads wait for, in a sentence; NULL: not found out */
+    struct report_chosen chosen;
 
     unsigned parts; /* as loaded */
 
@@ -332,26 +385,18 @@ struct report_dataset {
     SPROF_VEC(struct report_frame) frames;
     SPROF_VEC(struct report_node) nodes; /* as recorded, whatever the mode read */
     SPROF_VEC(struct report_mapping) mappings;
-    SPROF_VEC(struct report_field_values) field_values;
+    struct report_fields fields;
     SPROF_VEC(struct report_cost) costs;
-    SPROF_VEC(struct report_packed_costs)
-    places; /* what is not in `costs` yet; sorted by phase and CPU */
-    size_t next_place;
+    struct report_packed packed;
     uint8_t
         *node_stays; /* [node - 1]: 0 not known yet, 1 filters leave its stack, 2 nothing of it */
     SPROF_VEC(struct report_line_cost) line_costs; /* with REPORT_LINE_COSTS */
-    SPROF_VEC(struct report_keep_rule) keep_rules; /* with REPORT_KEPT_CALLS */
     SPROF_VEC(struct report_wake) wakes;           /* with REPORT_WAKES */
-    SPROF_VEC(struct report_kept_call) kept_calls; /* of selected threads */
-    SPROF_VEC(struct report_call_value) call_values;
-    SPROF_VEC(struct report_kept_request) kept_requests;
+    struct report_kept kept;                       /* with REPORT_KEPT_CALLS */
 
     struct sprof_map file_bytes; /* hash of a file's clean path → pointer to its bytes */
 
-    /* Database id → number. */
-    struct report_row_numbers process_numbers, thread_numbers, node_numbers, function_numbers;
-    struct report_row_numbers event_numbers; /* of the events that are read alone */
-    struct sprof_map sample_fields; /* report_dataset_sample_key → number in `field_values` */
+    struct report_numbers numbers;
 };
 
 /* Whether probes counted calls, and nothing was sampled. */
@@ -367,7 +412,7 @@ static inline uint32_t report_dataset_node_frame(const struct report_dataset *da
 {
     const struct report_frame *frames = dataset->frames.items;
     uint32_t frame = dataset->nodes.items[node - 1].frame;
-    const bool real = report_counts_calls(dataset) || dataset->no_inlined;
+    const bool real = report_counts_calls(dataset) || dataset->reading.no_inlined;
     while (real && frame && frames[frame - 1].outer)
         frame = frames[frame - 1].outer;
     return frame;
@@ -404,7 +449,7 @@ const char *report_dataset_file_bytes(const struct report_dataset *dataset, cons
 /* The function, by its database id, that counts; 0: unknown. */
 static inline uint32_t report_dataset_function_of(const struct report_dataset *dataset, uint32_t id)
 {
-    const uint32_t number = report_dataset_number(&dataset->function_numbers, id);
+    const uint32_t number = report_dataset_number(&dataset->numbers.functions, id);
     const uint32_t owner = number ? dataset->functions.items[number - 1].owner : 0;
     return owner ? owner : number;
 }
@@ -457,7 +502,7 @@ int report_dataset_stack(const struct report_dataset *dataset, uint32_t node,
 static inline uint32_t report_dataset_frame_function(const struct report_dataset *dataset,
                                                      uint32_t frame)
 {
-    return frame ? dataset->frames.items[frame - 1].function : dataset->outside_function;
+    return frame ? dataset->frames.items[frame - 1].function : dataset->apart.outside_function;
 }
 
 /* Where a frame was in a thread's process at a time: true and the address. A process that never
@@ -474,7 +519,7 @@ const char *report_dataset_host(const struct report_dataset *dataset, uint32_t p
 /* Whether samples of that event, by its database id, are read. */
 static inline bool report_dataset_takes_event(const struct report_dataset *dataset, uint32_t id)
 {
-    return report_dataset_number(&dataset->event_numbers, id) != 0;
+    return report_dataset_number(&dataset->numbers.events, id) != 0;
 }
 
 /* The state of the threads of whose time an event's samples are: "running", "ready" (without a

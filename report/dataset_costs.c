@@ -10,7 +10,7 @@ static int add_path(void *context, const struct model_path *row)
     const struct report_path_row path = {
         .parent = report_dataset_number(&loading->paths, row->parent),
         .function = report_dataset_function_of(loading->dataset, row->function),
-        .part = report_dataset_number(&loading->dataset->function_numbers, row->function),
+        .part = report_dataset_number(&loading->dataset->numbers.functions, row->function),
     };
     if (!path.function || (row->parent && !path.parent))
         return SPROF_EFORMAT;
@@ -25,8 +25,8 @@ static int add_path(void *context, const struct model_path *row)
 static bool takes_all(const struct report_loading *loading)
 {
     const struct report_dataset *dataset = loading->dataset;
-    return !(dataset->parts & REPORT_STACKS) && !dataset->thread && !dataset->process &&
-           !dataset->of_service && !loading->folds_idle;
+    return !(dataset->parts & REPORT_STACKS) && !dataset->chosen.thread &&
+           !dataset->chosen.process && !dataset->chosen.of_service && !loading->folds_idle;
 }
 
 int report_dataset_choose_paths(struct report_loading *loading, struct sprof_error *error)
@@ -51,10 +51,10 @@ static int add_cost(void *context, const struct store_node_cost *row)
 {
     struct report_loading *loading = context;
     struct report_dataset *dataset = loading->dataset;
-    const uint32_t event = report_dataset_number(&loading->dataset->event_numbers, row->event_id);
+    const uint32_t event = report_dataset_number(&loading->dataset->numbers.events, row->event_id);
     if (!event)
         return 0;
-    const uint32_t thread = report_dataset_number(&dataset->thread_numbers, row->thread_id);
+    const uint32_t thread = report_dataset_number(&dataset->numbers.threads, row->thread_id);
     const uint32_t path = report_dataset_number(&loading->paths, row->path_id);
     if (!path || !thread)
         return SPROF_EFORMAT;
@@ -70,7 +70,7 @@ static int add_cost(void *context, const struct store_node_cost *row)
     if (!(loading->dataset->parts & REPORT_STACKS))
         return 0;
     const struct report_cost own = {
-        .node = report_dataset_number(&dataset->node_numbers, row->node_id),
+        .node = report_dataset_number(&dataset->numbers.nodes, row->node_id),
         .thread = thread,
         .event = event,
         .cpu = -1,
@@ -85,7 +85,7 @@ static int add_cost(void *context, const struct store_node_cost *row)
 static int add_path_cost(void *context, const struct store_cost *row)
 {
     struct report_loading *loading = context;
-    if (!report_dataset_number(&loading->dataset->event_numbers, row->event_id))
+    if (!report_dataset_number(&loading->dataset->numbers.events, row->event_id))
         return 0;
     const uint32_t path = report_dataset_number(&loading->paths, row->id);
     if (!path)
@@ -99,7 +99,7 @@ static int add_path_cost(void *context, const struct store_cost *row)
 static int add_event_cost(void *context, const struct store_event_cost *row)
 {
     struct report_loading *loading = context;
-    if (report_dataset_number(&loading->dataset->event_numbers, row->event_id))
+    if (report_dataset_number(&loading->dataset->numbers.events, row->event_id))
         loading->sum_of_squares += row->squares;
     return 0;
 }
@@ -108,8 +108,8 @@ static int add_thread_cost(void *context, const struct store_thread_cost *row)
 {
     struct report_loading *loading = context;
     const struct report_cost cost = {
-        .thread = report_dataset_number(&loading->dataset->thread_numbers, row->thread_id),
-        .event = report_dataset_number(&loading->dataset->event_numbers, row->event_id),
+        .thread = report_dataset_number(&loading->dataset->numbers.threads, row->thread_id),
+        .event = report_dataset_number(&loading->dataset->numbers.events, row->event_id),
         .cpu = -1,
         .phase = loading->phase,
         .cost = row->cost,
@@ -124,8 +124,8 @@ static int add_place_cost(void *context, const struct store_place_cost *row)
     struct report_loading *loading = context;
     struct report_dataset *dataset = loading->dataset;
     const struct report_cost cost = {
-        .thread = report_dataset_number(&dataset->thread_numbers, row->thread_id),
-        .event = report_dataset_number(&loading->dataset->event_numbers, row->event_id),
+        .thread = report_dataset_number(&dataset->numbers.threads, row->thread_id),
+        .event = report_dataset_number(&loading->dataset->numbers.events, row->event_id),
         .cpu = row->cpu,
         .phase = report_dataset_numbered_phase(dataset, row->run_id, row->phase),
         .cost = row->cost,
@@ -140,7 +140,7 @@ static int add_line_cost(void *context, const struct store_cost *row)
     struct report_loading *loading = context;
     const struct report_line_cost cost = {report_dataset_number(&loading->frames, row->id),
                                           row->costs};
-    if (!report_dataset_number(&loading->dataset->event_numbers, row->event_id))
+    if (!report_dataset_number(&loading->dataset->numbers.events, row->event_id))
         return 0;
     return cost.frame ? sprof_vec_push(&loading->dataset->line_costs, cost) : SPROF_EFORMAT;
 }
@@ -202,8 +202,8 @@ static void add_total(struct report_loading *loading, uint32_t event, uint32_t f
 {
     const struct report_dataset *dataset = loading->dataset;
     const uint32_t function = report_dataset_function_of(dataset, function_id);
-    if (function && report_dataset_number(&loading->dataset->event_numbers, event))
-        dataset->call_totals.items[function - 1] += total_ns;
+    if (function && report_dataset_number(&loading->dataset->numbers.events, event))
+        dataset->counted.totals.items[function - 1] += total_ns;
 }
 
 static int add_function_cost(void *context, const struct store_cost *row)
@@ -227,18 +227,18 @@ static int load_call_totals(struct report_loading *loading, struct sprof_error *
     if (!report_counts_calls(dataset) || loading->from_samples)
         return 0;
     for (size_t i = 0; i < dataset->functions.count && !result; i++)
-        result = sprof_vec_push(&dataset->call_totals, 0);
+        result = sprof_vec_push(&dataset->counted.totals, 0);
     for (size_t i = 0; i < dataset->runs.count && !result; i++) {
         const struct store_filter filter = {.run_id = dataset->runs.items[i].id,
-                                            .thread = dataset->thread,
-                                            .process = dataset->process};
+                                            .thread = dataset->chosen.thread,
+                                            .process = dataset->chosen.process};
         result =
-            dataset->thread || dataset->process
+            dataset->chosen.thread || dataset->chosen.process
                 ? store_each_call_total(loading->store, &filter, add_call_total, loading, error)
                 : store_each_function_cost(loading->store, filter.run_id, add_function_cost,
                                            loading, error);
     }
-    return result || dataset->thread || dataset->process
+    return result || dataset->chosen.thread || dataset->chosen.process
                ? result
                : report_call_uses_load(dataset, loading->store, error);
 }
@@ -273,10 +273,10 @@ int report_dataset_function_costs(const struct report_dataset *dataset, struct m
 {
     const struct model_functions functions = report_dataset_facts(dataset);
     const int result = model_function_costs(&dataset->paths, &functions, costs);
-    const bool has_paths = !dataset->call_totals.count || report_dataset_has_paths(dataset);
-    for (size_t i = 0; i < dataset->call_totals.count && !result; i++) {
+    const bool has_paths = !dataset->counted.totals.count || report_dataset_has_paths(dataset);
+    for (size_t i = 0; i < dataset->counted.totals.count && !result; i++) {
         if (costs[i].inclusive.samples)
-            costs[i].inclusive.weight = dataset->call_totals.items[i];
+            costs[i].inclusive.weight = dataset->counted.totals.items[i];
         if (!has_paths)
             costs[i].inclusive.samples = costs[i].exclusive.samples;
     }

@@ -233,9 +233,9 @@ int report_dataset_choose_events(struct report_loading *loading,
     for (size_t i = 0; i < dataset->events.count && !result; i++)
         if (is_taken(dataset, &dataset->events.items[i], selection->with_idle) &&
             is_in_state(&dataset->events.items[i], selection->state))
-            result =
-                report_row_numbers_put(&dataset->event_numbers, dataset->events.items[i].id, i + 1);
-    if (!result && selection->state && !dataset->event_numbers.count)
+            result = report_row_numbers_put(&dataset->numbers.events, dataset->events.items[i].id,
+                                            i + 1);
+    if (!result && selection->state && !dataset->numbers.events.count)
         result = no_such_state(dataset, selection->state, error);
     if (!result && selection->event && !dataset->event.id)
         result = no_such_event(dataset, selection->event, error);

@@ -11,7 +11,7 @@
 static const char *field_of(const struct report_dataset *dataset, enum report_field_slot slot)
 {
     switch (slot) {
-    case REPORT_SLOT_FIELD: return dataset->parts & REPORT_FIELDS ? dataset->field : NULL;
+    case REPORT_SLOT_FIELD: return dataset->parts & REPORT_FIELDS ? dataset->fields.name : NULL;
     case REPORT_SLOT_LOCK: return dataset->parts & REPORT_LOCKS ? MODEL_FIELD_LOCK : NULL;
     case REPORT_SLOT_HOLDER: return dataset->parts & REPORT_LOCKS ? MODEL_FIELD_HOLDER : NULL;
     case REPORT_SLOTS: break;
@@ -106,10 +106,10 @@ static int take_field(void *context, const struct store_event_field *row)
     const struct report_dataset *dataset = fields->loading->dataset;
     if (row->kind >= MODEL_FIELD_KINDS)
         return SPROF_EFORMAT;
-    fields->searching.wanted = dataset->field ? dataset->field : MODEL_FIELD_LOCK;
+    fields->searching.wanted = dataset->fields.name ? dataset->fields.name : MODEL_FIELD_LOCK;
     if (find_field(&fields->searching, row))
         return SPROF_ENOMEM;
-    if (!report_dataset_number(&dataset->event_numbers, row->event_id))
+    if (!report_dataset_number(&dataset->numbers.events, row->event_id))
         return 0;
     const struct model_field field = {
         .offset = row->offset, .bytes = row->bytes, .kind = (enum model_field_kind)row->kind};
@@ -129,7 +129,7 @@ static int no_such_field(struct field_loading *fields, struct sprof_error *error
 {
     const struct report_dataset *dataset = fields->loading->dataset;
     struct sprof_str text = {0}, near = {0};
-    if (!dataset->field) {
+    if (!dataset->fields.name) {
         sprof_str_append(&text, "no wait for a lock was recorded\n`sprof record --off-cpu` "
                                 "records them, and which lock each is for");
         return report_error_text(error, SPROF_ENOTFOUND, &text);
@@ -139,9 +139,10 @@ static int no_such_field(struct field_loading *fields, struct sprof_error *error
     if (other)
         sprof_str_appendf(&text,
                           "the event %.200s has no field '%.60s'; %.200s has: --event %.200s",
-                          dataset->event.name, dataset->field, other, other);
+                          dataset->event.name, dataset->fields.name, other, other);
     else
-        sprof_str_appendf(&text, "no event that was recorded has a field '%.60s'", dataset->field);
+        sprof_str_appendf(&text, "no event that was recorded has a field '%.60s'",
+                          dataset->fields.name);
     if (!other && near.length)
         sprof_str_append(&text, near.text);
     else if (!other && fields->searching.all.length)
@@ -175,7 +176,7 @@ static int take_lock_name(void *context, const struct store_lock_name *row)
 {
     struct field_loading *fields = context;
     struct report_dataset *dataset = fields->loading->dataset;
-    const uint32_t process = report_dataset_number(&dataset->process_numbers, row->process_id);
+    const uint32_t process = report_dataset_number(&dataset->numbers.processes, row->process_id);
     const char *name = report_utf8_copy(&dataset->arena, row->name);
     return name ? sprof_map_put(&fields->lock_names, lock_key(process, row->address),
                                 (uint64_t)(uintptr_t)name)
@@ -227,9 +228,9 @@ static uint32_t number_of(struct field_loading *fields, const struct sprof_str *
         if (!values.texts[slot])
             return 0;
     }
-    if (sprof_vec_push(&dataset->field_values, values))
+    if (sprof_vec_push(&dataset->fields.values, values))
         return 0;
-    *number = dataset->field_values.count;
+    *number = dataset->fields.values.count;
     return (uint32_t)*number;
 }
 
@@ -237,9 +238,9 @@ static int take_sample_fields(void *context, const struct store_sample_fields *r
 {
     struct field_loading *fields = context;
     const struct report_dataset *dataset = fields->loading->dataset;
-    const uint32_t thread = report_dataset_number(&dataset->thread_numbers, row->thread_id);
+    const uint32_t thread = report_dataset_number(&dataset->numbers.threads, row->thread_id);
     struct sprof_str texts[REPORT_SLOTS] = {0};
-    if (!report_dataset_number(&dataset->event_numbers, row->event_id))
+    if (!report_dataset_number(&dataset->numbers.events, row->event_id))
         return 0;
     int result = thread ? 0 : SPROF_EFORMAT;
     for (size_t slot = 0; slot < REPORT_SLOTS && !result; slot++)
@@ -249,7 +250,7 @@ static int take_sample_fields(void *context, const struct store_sample_fields *r
         sprof_str_release(&texts[slot]);
     if (result || !number)
         return result ? result : SPROF_ENOMEM;
-    return sprof_map_put(&fields->loading->dataset->sample_fields,
+    return sprof_map_put(&fields->loading->dataset->fields.of_samples,
                          report_dataset_sample_key(row->event_id, row->thread_id, row->time_ns),
                          number);
 }
@@ -284,6 +285,6 @@ int report_dataset_load_fields(struct report_loading *loading, struct sprof_erro
 const char *report_dataset_field_text(const struct report_dataset *dataset, uint32_t values,
                                       enum report_field_slot slot)
 {
-    const char *text = values ? dataset->field_values.items[values - 1].texts[slot] : "";
+    const char *text = values ? dataset->fields.values.items[values - 1].texts[slot] : "";
     return *text ? text : "unknown";
 }

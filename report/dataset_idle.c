@@ -26,8 +26,8 @@ bool report_dataset_is_idle(const struct report_loading *loading, uint32_t path,
 
 void report_dataset_fold(struct report_loading *loading, uint32_t path, struct model_cost cost)
 {
-    loading->dataset->idle.samples += cost.samples;
-    loading->dataset->idle.weight += cost.weight;
+    loading->dataset->idle.cost.samples += cost.samples;
+    loading->dataset->idle.cost.weight += cost.weight;
     loading->idle_by_path[path - 1] += cost.weight;
 }
 
@@ -58,7 +58,7 @@ static int add_time(void *context, const struct store_node_cost *row)
     const struct report_row_numbers *numbers = &finding->loading->time_events;
     const uint32_t path = report_dataset_number(&finding->loading->paths, row->path_id);
     struct report_idle_time time = {
-        .thread = report_dataset_number(&dataset->thread_numbers, row->thread_id),
+        .thread = report_dataset_number(&dataset->numbers.threads, row->thread_id),
         .path = path,
         .event = report_dataset_number(numbers, row->event_id),
         .id = row->path_id,
@@ -101,7 +101,7 @@ static int note_place(struct report_dataset *dataset, const struct report_idle_t
     const struct report_idle_place place = {.path = time->id,
                                             .thread = dataset->threads.items[time->thread - 1].id,
                                             .event = dataset->events.items[time->event - 1].id};
-    return sprof_vec_push(&dataset->idle_places, place);
+    return sprof_vec_push(&dataset->idle.places, place);
 }
 
 static bool is_read(const struct report_dataset *dataset, const struct report_idle_time *time)
@@ -200,7 +200,7 @@ void report_dataset_idle_total(struct report_loading *loading)
     struct report_dataset *dataset = loading->dataset;
     if (!loading->folds_idle)
         return;
-    dataset->idle_function = largest_site(loading);
+    dataset->idle.function = largest_site(loading);
     dataset->all.weight -= loading->all_idle.weight < dataset->all.weight ? loading->all_idle.weight
                                                                           : dataset->all.weight;
     dataset->all.samples -= loading->all_idle.samples < dataset->all.samples

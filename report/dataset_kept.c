@@ -55,7 +55,7 @@ static int take_rule(void *context, const struct store_keep_rule *row)
         .fired = row->fired,
         .dropped = row->dropped,
     };
-    return !rule.text || !rule.conditions || sprof_vec_push(&dataset->keep_rules, rule)
+    return !rule.text || !rule.conditions || sprof_vec_push(&dataset->kept.rules, rule)
                ? SPROF_ENOMEM
                : 0;
 }
@@ -68,18 +68,18 @@ static struct report_kept_request *request_of(struct reading *reading, uint64_t 
     const uint64_t *known = sprof_map_get(&reading->requests, id);
     const struct report_kept_request request = {.run = reading->run, .id = id};
     if (known)
-        return &dataset->kept_requests.items[*known - 1];
-    if (sprof_vec_push(&dataset->kept_requests, request) ||
-        sprof_map_put(&reading->requests, id, dataset->kept_requests.count))
+        return &dataset->kept.requests.items[*known - 1];
+    if (sprof_vec_push(&dataset->kept.requests, request) ||
+        sprof_map_put(&reading->requests, id, dataset->kept.requests.count))
         return NULL;
-    return &dataset->kept_requests.items[dataset->kept_requests.count - 1];
+    return &dataset->kept.requests.items[dataset->kept.requests.count - 1];
 }
 
 static int take_part(void *context, const struct store_request_part *row)
 {
     struct reading *reading = context;
     struct report_dataset *dataset = reading->dataset;
-    const uint32_t thread = report_dataset_number(&dataset->thread_numbers, row->thread_id);
+    const uint32_t thread = report_dataset_number(&dataset->numbers.threads, row->thread_id);
     struct report_kept_request *request = thread ? request_of(reading, row->request) : NULL;
     if (!request)
         return thread ? SPROF_ENOMEM : SPROF_EFORMAT;
@@ -101,7 +101,7 @@ static int take_part(void *context, const struct store_request_part *row)
 static const char *label_of(const struct reading *reading, uint64_t request)
 {
     const uint64_t *known = sprof_map_get(&reading->requests, request);
-    return known ? reading->dataset->kept_requests.items[*known - 1].label : NULL;
+    return known ? reading->dataset->kept.requests.items[*known - 1].label : NULL;
 }
 
 /* == Calls == */
@@ -110,8 +110,8 @@ static int take_call(void *context, const struct store_kept_call *row)
 {
     const struct reading *reading = context;
     struct report_dataset *dataset = reading->dataset;
-    const uint32_t thread = report_dataset_number(&dataset->thread_numbers, row->thread_id);
-    const uint32_t node = report_dataset_number(&dataset->node_numbers, row->node_id);
+    const uint32_t thread = report_dataset_number(&dataset->numbers.threads, row->thread_id);
+    const uint32_t node = report_dataset_number(&dataset->numbers.nodes, row->node_id);
     const uint32_t frame = node ? report_dataset_node_frame(dataset, node) : 0;
     const uint32_t function = frame ? report_dataset_frame_function(dataset, frame) : 0;
     if (!thread)
@@ -137,7 +137,7 @@ static int take_call(void *context, const struct store_kept_call *row)
     };
     if (!function || !dataset->threads.items[thread - 1].selected)
         return 0;
-    return sprof_vec_push(&dataset->kept_calls, call) ? SPROF_ENOMEM : 0;
+    return sprof_vec_push(&dataset->kept.calls, call) ? SPROF_ENOMEM : 0;
 }
 
 static int take_value(void *context, const struct store_call_value *row)
@@ -152,7 +152,7 @@ static int take_value(void *context, const struct store_call_value *row)
         .type = row->type ? report_utf8_copy(&dataset->arena, row->type) : NULL,
         .value = report_utf8_copy(&dataset->arena, row->value),
     };
-    return !value.name || !value.value || sprof_vec_push(&dataset->call_values, value)
+    return !value.name || !value.value || sprof_vec_push(&dataset->kept.values, value)
                ? SPROF_ENOMEM
                : 0;
 }
@@ -189,8 +189,8 @@ int report_dataset_load_kept(struct report_dataset *dataset, struct store *store
         struct reading reading = {.dataset = dataset, .run = (uint32_t)i};
         result = load_run(&reading, dataset->runs.items[i].id, store, error);
     }
-    if (dataset->kept_requests.count)
-        qsort(dataset->kept_requests.items, dataset->kept_requests.count,
-              sizeof *dataset->kept_requests.items, compare_requests);
+    if (dataset->kept.requests.count)
+        qsort(dataset->kept.requests.items, dataset->kept.requests.count,
+              sizeof *dataset->kept.requests.items, compare_requests);
     return result;
 }

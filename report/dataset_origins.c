@@ -22,7 +22,7 @@ static const char *number_text(struct report_dataset *dataset, uint32_t uid)
 static int take_origin(void *context, const struct store_process_origin *row)
 {
     struct report_dataset *dataset = context;
-    const uint32_t number = report_dataset_number(&dataset->process_numbers, row->process_id);
+    const uint32_t number = report_dataset_number(&dataset->numbers.processes, row->process_id);
     if (!number)
         return SPROF_EFORMAT;
     struct report_process *process = &dataset->processes.items[number - 1];

@@ -15,11 +15,11 @@ static int take_function(void *context, int columns, char *const *values, char *
     (void)names;
     const uint32_t id = columns == 2 && values[0] ? (uint32_t)strtoul(values[0], NULL, 10) : 0;
     const uint32_t function = id ? report_dataset_function_of(dataset, id) : 0;
-    while (function && dataset->call_outside.count < dataset->functions.count)
-        if (sprof_vec_push(&dataset->call_outside, 0))
+    while (function && dataset->counted.outside.count < dataset->functions.count)
+        if (sprof_vec_push(&dataset->counted.outside, 0))
             return SPROF_ENOMEM;
     if (function && values[1])
-        dataset->call_outside.items[function - 1] += strtoull(values[1], NULL, 10);
+        dataset->counted.outside.items[function - 1] += strtoull(values[1], NULL, 10);
     return 0;
 }
 
@@ -67,16 +67,16 @@ int report_dataset_load_outside(struct report_loading *loading, struct sprof_err
     struct sprof_str callees = {0};
     char sql[320];
     int result = 0;
-    if (!dataset->call_totals.count || dataset->thread || dataset->process)
+    if (!dataset->counted.totals.count || dataset->chosen.thread || dataset->chosen.process)
         return 0;
     for (size_t i = 0; i < dataset->runs.count && !result; i++) {
         snprintf(sql, sizeof sql, by_function, dataset->runs.items[i].id);
         result = store_query(loading->store, sql, take_function, dataset, error);
     }
-    if (!result && dataset->call_outside.count && dataset->runs.count == 1)
+    if (!result && dataset->counted.outside.count && dataset->runs.count == 1)
         result = report_outside_append(&callees, loading->store, dataset->runs.items[0].id, error);
     if (!result && callees.length &&
-        !(dataset->outside_callees = report_utf8_copy(&dataset->arena, callees.text)))
+        !(dataset->counted.outside_callees = report_utf8_copy(&dataset->arena, callees.text)))
         result = SPROF_ENOMEM;
     sprof_str_release(&callees);
     return result;

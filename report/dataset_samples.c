@@ -38,9 +38,9 @@ static int add_sample(void *context, const struct store_sample_row *row)
     struct report_dataset *dataset = loading->dataset;
     const struct store_sample *sample = &row->sample;
     struct report_cost own = {
-        .node = report_dataset_number(&dataset->node_numbers, sample->node_id),
-        .thread = report_dataset_number(&dataset->thread_numbers, sample->thread_id),
-        .event = report_dataset_number(&loading->dataset->event_numbers, sample->event_id),
+        .node = report_dataset_number(&dataset->numbers.nodes, sample->node_id),
+        .thread = report_dataset_number(&dataset->numbers.threads, sample->thread_id),
+        .event = report_dataset_number(&loading->dataset->numbers.events, sample->event_id),
         .cpu = loading->dataset->parts & REPORT_CPUS ? sample->cpu : -1,
         .phase = loading->dataset->parts & REPORT_PHASES
                      ? report_dataset_phase(dataset, sample->run_id, sample->time_ns)
@@ -52,7 +52,7 @@ static int add_sample(void *context, const struct store_sample_row *row)
     const uint64_t *fields =
         report_dataset_asks_fields(dataset)
             ? sprof_map_get(
-                  &loading->dataset->sample_fields,
+                  &loading->dataset->fields.of_samples,
                   report_dataset_sample_key(sample->event_id, sample->thread_id, sample->time_ns))
             : NULL;
     own.fields = fields ? (uint32_t)*fields : 0;
@@ -80,12 +80,12 @@ static int add_squares(void *context, const struct store_place_cost *row)
     const struct sampling *sampling = context;
     struct report_loading *loading = sampling->loading;
     const struct report_dataset *dataset = loading->dataset;
-    const uint32_t thread = report_dataset_number(&dataset->thread_numbers, row->thread_id);
+    const uint32_t thread = report_dataset_number(&dataset->numbers.threads, row->thread_id);
     const uint32_t phase = report_dataset_numbered_phase(dataset, row->run_id, row->phase);
     const double weight = (double)row->cost.weight;
     if (!thread)
         return SPROF_EFORMAT;
-    if (!report_dataset_number(&loading->dataset->event_numbers, row->event_id) ||
+    if (!report_dataset_number(&loading->dataset->numbers.events, row->event_id) ||
         !row->cost.samples || !dataset->threads.items[thread - 1].selected ||
         !report_dataset_takes_place(dataset, phase, row->cpu))
         return 0;
@@ -101,8 +101,8 @@ static int next_entry(const struct report_dataset *dataset, const struct report_
     struct store_place_entry entry;
     for (int status; !(status = store_place_unpack(unpacker, &entry));) {
         *cost = (struct report_cost){
-            .node = report_dataset_number(&dataset->node_numbers, entry.node_id),
-            .thread = report_dataset_number(&dataset->thread_numbers, entry.thread_id),
+            .node = report_dataset_number(&dataset->numbers.nodes, entry.node_id),
+            .thread = report_dataset_number(&dataset->numbers.threads, entry.thread_id),
             .event = place->event,
             .cpu = dataset->parts & REPORT_CPUS ? place->cpu : -1,
             .phase = dataset->parts & REPORT_PHASES ? place->phase : 0,
@@ -148,7 +148,7 @@ static int add_block(void *context, const struct store_place_block *row)
     struct report_loading *loading = sampling->loading;
     struct report_dataset *dataset = loading->dataset;
     struct report_packed_costs place = {
-        .event = report_dataset_number(&loading->dataset->event_numbers, row->event_id),
+        .event = report_dataset_number(&loading->dataset->numbers.events, row->event_id),
         .phase = report_dataset_numbered_phase(dataset, row->run_id, row->phase),
         .cpu = row->cpu,
         .entries = row->entries,
@@ -161,7 +161,7 @@ static int add_block(void *context, const struct store_place_block *row)
         return result;
     place.packed.data = (const uint8_t *)sprof_arena_copy(
         &dataset->arena, (const char *)row->bytes.data, row->bytes.size);
-    return place.packed.data ? sprof_vec_push(&dataset->places, place) : SPROF_ENOMEM;
+    return place.packed.data ? sprof_vec_push(&dataset->packed.items, place) : SPROF_ENOMEM;
 }
 
 /* Brings places of the same phase and CPU together, as far as these are asked for. */
@@ -181,10 +181,10 @@ static int sort_places(const void *a, const void *b, void *dataset)
 /* Where the next group of places ends, and how many entries it has. */
 static size_t end_of_group(const struct report_dataset *dataset, size_t *entries)
 {
-    const struct report_packed_costs *places = dataset->places.items;
-    size_t end = dataset->next_place;
-    for (*entries = 0; end < dataset->places.count &&
-                       !compare_places(dataset, &places[dataset->next_place], &places[end]);
+    const struct report_packed_costs *places = dataset->packed.items.items;
+    size_t end = dataset->packed.next;
+    for (*entries = 0; end < dataset->packed.items.count &&
+                       !compare_places(dataset, &places[dataset->packed.next], &places[end]);
          end++)
         *entries += places[end].entries;
     return end;
@@ -193,18 +193,19 @@ static size_t end_of_group(const struct report_dataset *dataset, size_t *entries
 int report_dataset_next_costs(struct report_dataset *dataset)
 {
     enum { FEW = 1 << 19 }; /* that may stand twice: to find them takes longer than to add them */
-    const size_t count = dataset->places.count;
+    const size_t count = dataset->packed.items.count;
     struct sprof_map index = {0};
     size_t entries;
     int result = 0;
     if (!count)
-        return dataset->next_place++ ? 1 : 0;
-    if (dataset->next_place == count)
+        return dataset->packed.next++ ? 1 : 0;
+    if (dataset->packed.next == count)
         return 1;
     dataset->costs.count = 0;
     const size_t end = end_of_group(dataset, &entries);
-    for (; dataset->next_place < end && result >= 0; dataset->next_place++) {
-        const struct report_packed_costs *place = &dataset->places.items[dataset->next_place];
+    for (; dataset->packed.next < end && result >= 0; dataset->packed.next++) {
+        const struct report_packed_costs *place =
+            &dataset->packed.items.items[dataset->packed.next];
         struct store_place_unpacker unpacker;
         struct report_cost cost;
         store_place_unpack_begin(&unpacker, place->packed, place->entries);
@@ -225,7 +226,7 @@ static int add_all(void *context, const struct store_event_cost *row)
 {
     struct sampling *sampling = context;
     sampling->knows_all = true;
-    if (!report_dataset_number(&sampling->loading->dataset->event_numbers, row->event_id))
+    if (!report_dataset_number(&sampling->loading->dataset->numbers.events, row->event_id))
         return 0;
     sampling->loading->dataset->all.samples += row->cost.samples;
     sampling->loading->dataset->all.weight += row->cost.weight;
@@ -242,7 +243,7 @@ static int load_run(struct sampling *sampling, struct sprof_error *error)
     bool costs, blocks = false;
     sampling->knows_all = false;
     int result = store_each_event_cost(loading->store, filter.run_id, add_all, sampling, error);
-    if (!result && sampling->knows_all && !dataset->ranges.count &&
+    if (!result && sampling->knows_all && !dataset->chosen.ranges.count &&
         !report_dataset_asks_fields(dataset))
         result = report_dataset_has_places(loading, filter.run_id, &costs, &blocks, error);
     if (!result && blocks) {
@@ -251,9 +252,9 @@ static int load_run(struct sampling *sampling, struct sprof_error *error)
                       : store_each_place_block(loading->store, filter.run_id, add_block, sampling,
                                                error);
     }
-    if (sampling->knows_all && dataset->ranges.count) {
-        filter.from_ns = dataset->ranges.items[sampling->run].from_ns;
-        filter.to_ns = dataset->ranges.items[sampling->run].to_ns;
+    if (sampling->knows_all && dataset->chosen.ranges.count) {
+        filter.from_ns = dataset->chosen.ranges.items[sampling->run].from_ns;
+        filter.to_ns = dataset->chosen.ranges.items[sampling->run].to_ns;
     }
     return result ? result
                   : store_each_sample(loading->store, &filter, add_sample, sampling, error);
@@ -264,7 +265,7 @@ static int choose_later(struct sampling *sampling, struct sprof_error *error)
 {
     const struct report_dataset *dataset = sampling->loading->dataset;
     int result = 0;
-    sampling->later = dataset->parts & REPORT_STACKS && !dataset->ranges.count &&
+    sampling->later = dataset->parts & REPORT_STACKS && !dataset->chosen.ranges.count &&
                       !sampling->loading->folds_idle && !report_dataset_asks_fields(dataset) &&
                       dataset->parts & (REPORT_CPUS | REPORT_PHASES);
     for (size_t i = 0; i < dataset->runs.count && sampling->later && !result; i++)
@@ -281,8 +282,8 @@ int report_dataset_load_samples(struct report_loading *loading, struct sprof_err
     for (; sampling.run < dataset->runs.count && !result; sampling.run++)
         result = load_run(&sampling, error);
     sprof_map_release(&sampling.costs);
-    if (dataset->places.count)
-        qsort_r(dataset->places.items, dataset->places.count, sizeof *dataset->places.items,
-                sort_places, dataset);
+    if (dataset->packed.items.count)
+        qsort_r(dataset->packed.items.items, dataset->packed.items.count,
+                sizeof *dataset->packed.items.items, sort_places, dataset);
     return result;
 }

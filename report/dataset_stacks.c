@@ -79,7 +79,7 @@ static bool is_app(const struct report_dataset *dataset, uint32_t frame)
 static void keep(const struct report_dataset *dataset, struct report_stack *stack, size_t first,
                  size_t last)
 {
-    const bool drop = dataset->mode == MODEL_MODE_APP && dataset->drop_interior;
+    const bool drop = dataset->reading.mode == MODEL_MODE_APP && dataset->reading.drop_interior;
     uint32_t *frames = stack->frames.items;
     size_t count = 0;
     for (size_t i = first; i <= last; i++)
@@ -90,10 +90,10 @@ static void keep(const struct report_dataset *dataset, struct report_stack *stac
 
 static void cut(const struct report_dataset *dataset, struct report_stack *stack)
 {
-    const bool app_only = dataset->mode == MODEL_MODE_APP || dataset->frame_app;
+    const bool app_only = dataset->reading.mode == MODEL_MODE_APP || dataset->reading.frame_app;
     const uint32_t *frames = stack->frames.items;
     size_t first = 0, last = stack->frames.count - 1;
-    if (dataset->mode == MODEL_MODE_FULL)
+    if (dataset->reading.mode == MODEL_MODE_FULL)
         return;
     while (app_only && first < last && !is_app(dataset, frames[first]))
         first++;
@@ -109,7 +109,7 @@ static void cut(const struct report_dataset *dataset, struct report_stack *stack
     }
     while (app_only && !is_app(dataset, frames[last]))
         last--;
-    keep(dataset, stack, first, dataset->mode == MODEL_MODE_PC ? first : last);
+    keep(dataset, stack, first, dataset->reading.mode == MODEL_MODE_PC ? first : last);
 }
 
 /* Takes out frames of standard libraries, but where there are no others. */
@@ -120,7 +120,7 @@ static size_t leave_standard(const struct report_dataset *dataset, uint32_t *fra
         size_t kept = 0;
         for (size_t i = 0; i < count; i++) {
             const uint32_t function = report_dataset_frame_function(dataset, frames[i]);
-            if (function && dataset->function_filters[function - 1] & REPORT_STANDARD)
+            if (function && dataset->chosen.function_filters[function - 1] & REPORT_STANDARD)
                 continue;
             if (round)
                 frames[kept] = frames[i];
@@ -136,9 +136,9 @@ static size_t leave_standard(const struct report_dataset *dataset, uint32_t *fra
 /* Takes out what the expressions say; no frames are left of a stack that is not selected. */
 static void filter(const struct report_dataset *dataset, struct report_stack *stack)
 {
-    const uint8_t *filters = dataset->function_filters;
+    const uint8_t *filters = dataset->chosen.function_filters;
     uint32_t *frames = stack->frames.items;
-    const unsigned wanted = dataset->filters & (REPORT_FOCUS | REPORT_SHOW_FROM);
+    const unsigned wanted = dataset->chosen.filters & (REPORT_FOCUS | REPORT_SHOW_FROM);
     unsigned seen = 0;
     size_t kept = 0, shown = 0;
     for (size_t i = 0; i < stack->frames.count; i++) {
@@ -151,13 +151,13 @@ static void filter(const struct report_dataset *dataset, struct report_stack *st
         seen |= own & REPORT_SHOW_FROM;
         shown = own & REPORT_SHOW_FROM ? kept : shown;
     }
-    if (dataset->filters & REPORT_SHOW_FROM)
+    if (dataset->chosen.filters & REPORT_SHOW_FROM)
         kept = shown;
-    if (dataset->filters & REPORT_STANDARD)
+    if (dataset->chosen.filters & REPORT_STANDARD)
         kept = leave_standard(dataset, frames, kept);
     const uint32_t leaf = kept ? report_dataset_frame_function(dataset, frames[0]) : 0;
-    const bool in_module =
-        !(dataset->filters & REPORT_IN_MODULE) || (leaf && filters[leaf - 1] & REPORT_IN_MODULE);
+    const bool in_module = !(dataset->chosen.filters & REPORT_IN_MODULE) ||
+                           (leaf && filters[leaf - 1] & REPORT_IN_MODULE);
     const bool stays = !(seen & REPORT_IGNORE) && (seen & wanted) == wanted && in_module;
     stack->frames.count = stays ? kept : 0;
 }
@@ -190,7 +190,7 @@ int report_dataset_stack(const struct report_dataset *dataset, uint32_t node,
     if (!stack->calls_of_parts)
         join_parts(dataset, stack);
     cut(dataset, stack);
-    if (dataset->filters)
+    if (dataset->chosen.filters)
         filter(dataset, stack);
     return 0;
 }

@@ -39,6 +39,6 @@ static struct model_cost cost_of_function(const struct report_dataset *dataset, 
 void report_dataset_total(struct report_dataset *dataset)
 {
     dataset->total = model_paths_total(&dataset->paths);
-    dataset->not_sampled = cost_of_function(dataset, dataset->not_sampled_function);
-    dataset->outside = cost_of_function(dataset, dataset->outside_function);
+    dataset->apart.not_sampled = cost_of_function(dataset, dataset->apart.not_sampled_function);
+    dataset->apart.outside = cost_of_function(dataset, dataset->apart.outside_function);
 }

@@ -42,11 +42,11 @@ static int take_wake(void *context, int columns, char *const *values, char *cons
     if (columns != COLUMNS)
         return SPROF_EFORMAT;
     const struct report_wake wake = {
-        .event = number_of(&dataset->event_numbers, values, EVENT),
-        .node = number_of(&dataset->node_numbers, values, NODE),
-        .thread = number_of(&dataset->thread_numbers, values, THREAD),
-        .waker_node = number_of(&dataset->node_numbers, values, WAKER_NODE),
-        .waker_thread = number_of(&dataset->thread_numbers, values, WAKER_THREAD),
+        .event = number_of(&dataset->numbers.events, values, EVENT),
+        .node = number_of(&dataset->numbers.nodes, values, NODE),
+        .thread = number_of(&dataset->numbers.threads, values, THREAD),
+        .waker_node = number_of(&dataset->numbers.nodes, values, WAKER_NODE),
+        .waker_thread = number_of(&dataset->numbers.threads, values, WAKER_THREAD),
         .waker_tid = (int32_t)number_in(values, WAKER_TID),
         .weight = number_in(values, WEIGHT),
         .woken_ns = number_in(values, WOKEN),

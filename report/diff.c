@@ -29,9 +29,9 @@ static int check_same(struct diff_comparison *comparison, struct sprof_error *er
         comparison->is_clock = dataset->event.is_clock;
         comparison->counts_calls = report_counts_calls(dataset);
         comparison->least_hz = comparison->most_hz = dataset->run.frequency_hz;
-        comparison->mode = dataset->mode;
-        comparison->frame_app = dataset->frame_app;
-        comparison->drop_interior = dataset->drop_interior;
+        comparison->mode = dataset->reading.mode;
+        comparison->frame_app = dataset->reading.frame_app;
+        comparison->drop_interior = dataset->reading.drop_interior;
         return comparison->event ? 0 : SPROF_ENOMEM;
     }
     if (comparison->counts_calls != report_counts_calls(dataset))
@@ -42,8 +42,9 @@ static int check_same(struct diff_comparison *comparison, struct sprof_error *er
         return sprof_error_set(error, SPROF_EUSAGE, 0,
                                "one run counted %s, another %s: choose a common one with --event",
                                comparison->event, event);
-    if (comparison->mode != dataset->mode || comparison->frame_app != dataset->frame_app ||
-        comparison->drop_interior != dataset->drop_interior)
+    if (comparison->mode != dataset->reading.mode ||
+        comparison->frame_app != dataset->reading.frame_app ||
+        comparison->drop_interior != dataset->reading.drop_interior)
         return sprof_error_set(error, SPROF_EUSAGE, 0,
                                "the runs were recorded in different modes: read all of them in the "
                                "least detailed one, as with -m pc");

@@ -182,7 +182,7 @@ static int add_groups(struct diff_comparison *comparison, size_t run, const stru
     struct model_costs *costs = calloc(groups->items.count + 1, sizeof *costs);
     int result = costs ? 0 : SPROF_ENOMEM;
     if (!result)
-        result = dataset->call_totals.count && !by_module
+        result = dataset->counted.totals.count && !by_module
                      ? call_costs(dataset, groups, costs)
                      : group_costs(dataset, groups, by_module, costs);
     for (size_t i = 0; i < groups->items.count && !result; i++)

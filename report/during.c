@@ -99,7 +99,7 @@ static int take_call(void *context, int columns, char *const *values, char *cons
         .from_ns = start_ns > 0 ? (uint64_t)start_ns : 0,
         .to_ns = end_ns > 0 ? (uint64_t)end_ns : 0,
     };
-    return call.to_ns > call.from_ns && sprof_vec_push(&taking->dataset->during, call)
+    return call.to_ns > call.from_ns && sprof_vec_push(&taking->dataset->chosen.during, call)
                ? SPROF_ENOMEM
                : 0;
 }
@@ -140,13 +140,13 @@ static int compare_calls(const void *left, const void *right)
 }
 
 /* Sorts them, and makes those that overlap one: recursive calls, and calls within others. */
-static void unite_calls(struct report_dataset *dataset)
+static void unite_calls(struct report_chosen *chosen)
 {
-    struct report_during_call *calls = dataset->during.items;
+    struct report_during_call *calls = chosen->during.items;
     size_t kept = 0;
-    if (dataset->during.count)
-        qsort(calls, dataset->during.count, sizeof *calls, compare_calls);
-    for (size_t i = 0; i < dataset->during.count; i++) {
+    if (chosen->during.count)
+        qsort(calls, chosen->during.count, sizeof *calls, compare_calls);
+    for (size_t i = 0; i < chosen->during.count; i++) {
         struct report_during_call *last = kept ? &calls[kept - 1] : NULL;
         const bool joins = last && last->run == calls[i].run && last->tid == calls[i].tid &&
                            calls[i].from_ns <= last->to_ns;
@@ -155,7 +155,7 @@ static void unite_calls(struct report_dataset *dataset)
         else if (calls[i].to_ns > last->to_ns)
             last->to_ns = calls[i].to_ns;
     }
-    dataset->during.count = kept;
+    chosen->during.count = kept;
 }
 
 int report_dataset_choose_during(struct report_loading *loading,
@@ -164,7 +164,7 @@ int report_dataset_choose_during(struct report_loading *loading,
 {
     struct report_dataset *dataset = loading->dataset;
     struct sprof_str functions = {0};
-    dataset->by_calls = selection->during != NULL;
+    dataset->chosen.by_calls = selection->during != NULL;
     if (!selection->during)
         return 0;
     int result = append_functions(&functions, loading->store, selection->during, error);
@@ -173,8 +173,8 @@ int report_dataset_choose_during(struct report_loading *loading,
                      ? sprof_error_memory(error)
                      : take_calls(loading, i, functions.text, selection->during_least_ns, error);
     sprof_str_release(&functions);
-    unite_calls(dataset);
-    if (!result && !dataset->during.count)
+    unite_calls(&dataset->chosen);
+    if (!result && !dataset->chosen.during.count)
         return sprof_error_set(error, SPROF_ENOTFOUND, 0,
                                "no call of `%.100s`%s was logged since this machine was started "
                                "last: name a shorter time, or trace while samples are taken",
@@ -188,21 +188,22 @@ int report_dataset_choose_during(struct report_loading *loading,
 bool report_dataset_is_during(const struct report_dataset *dataset, size_t run,
                               const struct store_sample *sample)
 {
-    const uint32_t thread = report_dataset_number(&dataset->thread_numbers, sample->thread_id);
-    if (!dataset->by_calls || !thread)
-        return !dataset->by_calls;
+    const struct report_chosen *chosen = &dataset->chosen;
+    const uint32_t thread = report_dataset_number(&dataset->numbers.threads, sample->thread_id);
+    if (!chosen->by_calls || !thread)
+        return !chosen->by_calls;
     const struct report_during_call wanted = {.run = (uint32_t)run,
                                               .tid = dataset->threads.items[thread - 1].tid,
                                               .from_ns = sample->time_ns};
-    size_t low = 0, high = dataset->during.count; /* the first that begins later */
+    size_t low = 0, high = chosen->during.count; /* the first that begins later */
     while (low < high) {
         const size_t middle = low + (high - low) / 2;
-        if (compare_calls(&dataset->during.items[middle], &wanted) <= 0)
+        if (compare_calls(&chosen->during.items[middle], &wanted) <= 0)
             low = middle + 1;
         else
             high = middle;
     }
-    const struct report_during_call *call = low ? &dataset->during.items[low - 1] : NULL;
+    const struct report_during_call *call = low ? &chosen->during.items[low - 1] : NULL;
     return call && call->run == wanted.run && call->tid == wanted.tid &&
            sample->time_ns < call->to_ns;
 }

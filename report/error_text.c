@@ -25,7 +25,7 @@ int report_error_text(struct sprof_error *error, int code, struct sprof_str *tex
 
 int report_error_counted(const struct report_dataset *dataset, struct sprof_error *error)
 {
-    if (!dataset->all.samples && !dataset->coverage.called)
+    if (!dataset->all.samples && !dataset->counted.coverage.called)
         return sprof_error_set(error, SPROF_ENOTFOUND, 0,
                                "none of the probed functions was called: nothing is there that "
                                "could be shown in the order of time");

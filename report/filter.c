@@ -100,7 +100,7 @@ static int mark_functions(struct report_dataset *dataset, const struct matcher *
         if (!found && function->part)
             found = matches(matcher, expression, function->part, error);
         if (found > 0)
-            dataset->function_filters[(function->owner ? function->owner : i + 1) - 1] |=
+            dataset->chosen.function_filters[(function->owner ? function->owner : i + 1) - 1] |=
                 (uint8_t)expression->filter;
     }
     free(in_module);
@@ -121,7 +121,7 @@ static int mark_modules(struct report_dataset *dataset, const char *glob, struct
         const struct report_module *module =
             &dataset->modules.items[dataset->facts.items[i].module - 1];
         if (is_meant(glob, module->name) || is_meant(glob, module->path)) {
-            dataset->function_filters[i] |= REPORT_IN_MODULE;
+            dataset->chosen.function_filters[i] |= REPORT_IN_MODULE;
             any = true;
         } else {
             sprof_suggest_offer(&near, glob, module->name);
@@ -160,14 +160,14 @@ static void mark_standard(struct report_dataset *dataset)
         const enum model_kind kind =
             dataset->modules.items[dataset->facts.items[i].module - 1].kind;
         if (kind != MODEL_KIND_NONE && kind != MODEL_KIND_KERNEL && is_standard(dataset, i))
-            dataset->function_filters[(owner ? owner : i + 1) - 1] |= REPORT_STANDARD;
+            dataset->chosen.function_filters[(owner ? owner : i + 1) - 1] |= REPORT_STANDARD;
     }
     for (size_t i = 0; i < dataset->paths.items.count; i++) {
         const struct model_path *path = &dataset->paths.items.items[i];
-        if (!(dataset->function_filters[path->function - 1] & REPORT_STANDARD))
+        if (!(dataset->chosen.function_filters[path->function - 1] & REPORT_STANDARD))
             continue;
-        dataset->standard.samples += path->costs.exclusive.samples;
-        dataset->standard.weight += path->costs.exclusive.weight;
+        dataset->apart.standard.samples += path->costs.exclusive.samples;
+        dataset->apart.standard.weight += path->costs.exclusive.weight;
     }
 }
 
@@ -236,23 +236,23 @@ static int mark(struct report_dataset *dataset, const struct report_selection *s
     };
     struct matcher matcher;
     int result = matcher_open(&matcher);
-    dataset->function_filters = calloc(dataset->functions.count + 1, 1);
-    result = dataset->function_filters ? result : SPROF_ENOMEM;
+    dataset->chosen.function_filters = calloc(dataset->functions.count + 1, 1);
+    result = dataset->chosen.function_filters ? result : SPROF_ENOMEM;
     for (size_t i = 0; i < sizeof expressions / sizeof *expressions && !result; i++) {
         if (!expressions[i].text)
             continue;
-        dataset->filters |= expressions[i].filter;
+        dataset->chosen.filters |= expressions[i].filter;
         result = compile(&expressions[i], error);
         if (!result)
             result = mark_functions(dataset, &matcher, &expressions[i], error);
         pcre2_code_free(expressions[i].code);
     }
     if (!result && selection->module) {
-        dataset->filters |= REPORT_IN_MODULE;
+        dataset->chosen.filters |= REPORT_IN_MODULE;
         result = mark_modules(dataset, selection->module, error);
     }
     if (!result && selection->no_standard) {
-        dataset->filters |= REPORT_STANDARD;
+        dataset->chosen.filters |= REPORT_STANDARD;
         mark_standard(dataset);
     }
     matcher_close(&matcher);
@@ -277,12 +277,12 @@ static uint32_t left_of(const struct walk *walk)
 
 static bool stays(const struct report_dataset *dataset, const struct walk *walk)
 {
-    const unsigned wanted = dataset->filters & (REPORT_FOCUS | REPORT_SHOW_FROM);
+    const unsigned wanted = dataset->chosen.filters & (REPORT_FOCUS | REPORT_SHOW_FROM);
     const uint32_t function = left_of(walk);
     if (!function || walk->seen & REPORT_IGNORE || (walk->seen & wanted) != wanted)
         return false;
-    return !(dataset->filters & REPORT_IN_MODULE) ||
-           dataset->function_filters[function - 1] & REPORT_IN_MODULE;
+    return !(dataset->chosen.filters & REPORT_IN_MODULE) ||
+           dataset->chosen.function_filters[function - 1] & REPORT_IN_MODULE;
 }
 
 static void look_at(const struct report_dataset *dataset, struct walk *walks,
@@ -290,12 +290,12 @@ static void look_at(const struct report_dataset *dataset, struct walk *walks,
 {
     const struct walk *parent = &walks[path->parent];
     struct walk *walk = &walks[path->id];
-    const uint8_t own = dataset->function_filters[path->function - 1];
+    const uint8_t own = dataset->chosen.function_filters[path->function - 1];
     const bool hidden = own & REPORT_HIDE;
     walk->seen = parent->seen | (own & (REPORT_FOCUS | REPORT_IGNORE)) |
                  (hidden ? 0 : own & REPORT_SHOW_FROM);
     walk->visible =
-        !hidden && (!(dataset->filters & REPORT_SHOW_FROM) || walk->seen & REPORT_SHOW_FROM);
+        !hidden && (!(dataset->chosen.filters & REPORT_SHOW_FROM) || walk->seen & REPORT_SHOW_FROM);
     walk->standard = own & REPORT_STANDARD;
     walk->any = walk->visible ? path->function : parent->any;
     walk->own = walk->visible && !walk->standard ? path->function : parent->own;
@@ -348,7 +348,7 @@ int report_dataset_filter_costs(struct report_dataset *dataset)
     struct report_stack stack = {0};
     size_t kept = 0;
     int result = 0;
-    if (!dataset->filters)
+    if (!dataset->chosen.filters)
         return 0;
     if (!dataset->node_stays && !(dataset->node_stays = calloc(dataset->nodes.count + 1, 1)))
         return SPROF_ENOMEM;

@@ -22,12 +22,12 @@ static void write_run(struct json *json, const struct report_dataset *dataset)
     report_json_text(json, "targets", run->targets);
     report_json_text(json, "source", run->source);
     report_json_text(json, "recorded_mode", run->mode);
-    report_json_text(json, "mode", model_mode_text(dataset->mode));
-    report_json_bool(json, "frame_app", dataset->frame_app);
+    report_json_text(json, "mode", model_mode_text(dataset->reading.mode));
+    report_json_bool(json, "frame_app", dataset->reading.frame_app);
     report_json_text(json, "event", dataset->event.name);
     report_json_bool(json, "event_is_clock", dataset->event.is_clock);
-    report_json_text(json, "process_filter", dataset->process);
-    report_json_text(json, "thread_filter", dataset->thread);
+    report_json_text(json, "process_filter", dataset->chosen.process);
+    report_json_text(json, "thread_filter", dataset->chosen.thread);
     report_json_number(json, "start_seconds_since_1970",
                        report_number_seconds(number, run->start_realtime_ns));
     report_json_number(json, "duration_seconds", report_number_seconds(number, run->duration_ns));
@@ -98,8 +98,8 @@ static void write_counts(struct json *json, const struct report_dataset *dataset
         {"target_cpu_ns", quality->target_cpu_ns},
         {"samples_in_table", dataset->total.samples},
         {"weight_in_table", dataset->total.weight},
-        {"weight_not_sampled", dataset->not_sampled.weight},
-        {"samples_outside_the_application", dataset->outside.samples},
+        {"weight_not_sampled", dataset->apart.not_sampled.weight},
+        {"samples_outside_the_application", dataset->apart.outside.samples},
     };
     for (size_t i = 0; i < sizeof counts / sizeof *counts; i++)
         report_json_count(json, counts[i].key, counts[i].value);

@@ -70,20 +70,20 @@ static uint64_t number_of(const char *text)
  * that took longest. A label can be a number, too. */
 static int choose_request(struct layout *layout, const char *text, struct sprof_error *error)
 {
-    const struct report_dataset *dataset = layout->dataset;
+    const struct report_kept *kept = &layout->dataset->kept;
     const bool is_slowest = text && !strcmp(text, "slowest");
     uint64_t longest_ns = 0;
     bool is_label = false;
     if (!text)
         return 0;
-    for (size_t i = 0; i < dataset->kept_requests.count && !is_slowest && !is_label; i++)
-        is_label = is_called(&dataset->kept_requests.items[i], text);
+    for (size_t i = 0; i < kept->requests.count && !is_slowest && !is_label; i++)
+        is_label = is_called(&kept->requests.items[i], text);
     const uint64_t number = is_slowest || is_label ? 0 : number_of(text);
     if (!is_slowest && !number && !is_label)
         return sprof_error_set(error, SPROF_EUSAGE, 0,
                                "`%s` is no request: give its number or label, or slowest", text);
-    for (size_t i = 0; i < dataset->kept_requests.count; i++) {
-        const struct report_kept_request *one = &dataset->kept_requests.items[i];
+    for (size_t i = 0; i < kept->requests.count; i++) {
+        const struct report_kept_request *one = &kept->requests.items[i];
         const bool is_longer = one->end_ns && one->end_ns - one->start_ns > longest_ns;
         if (is_slowest ? is_longer : is_label ? is_called(one, text) : one->id == number) {
             layout->request = one->id;
@@ -114,13 +114,13 @@ static bool is_of_request(const struct layout *layout, const struct report_kept_
 static void find_focused(struct layout *layout)
 {
     const struct report_dataset *dataset = layout->dataset;
-    const size_t count = dataset->kept_calls.count;
+    const size_t count = dataset->kept.calls.count;
     for (size_t i = 0; i < count; i++) {
-        const uint32_t function = dataset->kept_calls.items[i].function;
+        const uint32_t function = dataset->kept.calls.items[i].function;
         struct report_kept_leaf *leaf = &layout->tree.leaves[i];
-        leaf->is_found = (!(dataset->filters & REPORT_FOCUS) ||
-                          dataset->function_filters[function - 1] & REPORT_FOCUS) &&
-                         is_of_request(layout, &dataset->kept_calls.items[i]);
+        leaf->is_found = (!(dataset->chosen.filters & REPORT_FOCUS) ||
+                          dataset->chosen.function_filters[function - 1] & REPORT_FOCUS) &&
+                         is_of_request(layout, &dataset->kept.calls.items[i]);
         uint32_t at = leaf->is_found ? (uint32_t)i : REPORT_KEPT_NONE;
         for (; at != REPORT_KEPT_NONE && !layout->tree.leaves[at].has_found;
              at = layout->tree.leaves[at].parent)
@@ -141,7 +141,7 @@ static const char *request_text(struct report_dataset *dataset, uint64_t request
 static int add_row(struct layout *layout, uint32_t place, uint32_t depth, bool is_last)
 {
     struct report_dataset *dataset = layout->dataset;
-    const struct report_kept_call *call = &dataset->kept_calls.items[place];
+    const struct report_kept_call *call = &dataset->kept.calls.items[place];
     const struct report_thread *thread = &dataset->threads.items[call->thread - 1];
     struct table *table = layout->table;
     const char *reason = report_kept_reason(dataset, call),
@@ -149,7 +149,7 @@ static int add_row(struct layout *layout, uint32_t place, uint32_t depth, bool i
                *arguments = report_kept_arguments(dataset, call, (struct report_kept_widths){0}),
                *result = report_kept_result(dataset, call, 0),
                *beside = report_kept_beside(dataset, call, 0),
-               *thrown = report_kept_exception(dataset, call);
+               *thrown = report_kept_exception(&dataset->kept, call);
     const bool has_length = call->duration_ns != 0;
     report_table_put_count(table, call->start_ns);
     report_table_put_count(table, has_length ? call->duration_ns : TABLE_UNKNOWN);
@@ -200,7 +200,7 @@ struct level {
 static int add_rows(struct layout *layout)
 {
     SPROF_VEC(struct level) levels = {0};
-    const uint32_t above = (uint32_t)layout->dataset->kept_calls.count;
+    const uint32_t above = (uint32_t)layout->dataset->kept.calls.count;
     struct level level = {next_shown(layout, layout->tree.leaves[above].first_child, false), false};
     int result = sprof_vec_push(&levels, level) ? SPROF_ENOMEM : 0;
     while (levels.count && !result) {
@@ -265,12 +265,12 @@ static void add_columns(struct table *table, bool has_requests, bool has_states)
     }
 }
 
-static bool have_states(const struct report_dataset *dataset)
+static bool have_states(const struct report_kept *kept)
 {
     size_t i = 0;
-    while (i < dataset->kept_calls.count && !dataset->kept_calls.items[i].running_ns)
+    while (i < kept->calls.count && !kept->calls.items[i].running_ns)
         i++;
-    return i < dataset->kept_calls.count;
+    return i < kept->calls.count;
 }
 
 static int choose_order(struct layout *layout, const char *sort, struct sprof_error *error)
@@ -298,8 +298,8 @@ static int put_footer(struct layout *layout)
     if (layout->passed)
         sprof_str_appendf(&text, "… %s more call%s", sprof_digits_of(layout->passed).text,
                           sprof_plural(layout->passed));
-    for (size_t i = 0; i < dataset->keep_rules.count; i++) {
-        const struct report_keep_rule *rule = &dataset->keep_rules.items[i];
+    for (size_t i = 0; i < dataset->kept.rules.count; i++) {
+        const struct report_keep_rule *rule = &dataset->kept.rules.items[i];
         sprof_str_appendf(&text, "%s%s: %s", text.length ? " · " : "", rule->text,
                           sprof_digits_of(rule->fired - rule->dropped).text);
         if (rule->dropped)
@@ -312,20 +312,20 @@ static int put_footer(struct layout *layout)
 }
 
 /* How many there are, and which took longest. */
-static void append_requests(struct sprof_str *text, const struct report_dataset *dataset)
+static void append_requests(struct sprof_str *text, const struct report_kept *kept)
 {
     const struct report_kept_request *slowest = NULL;
     char length[NUMBER_BYTES];
-    if (!dataset->kept_requests.count)
+    if (!kept->requests.count)
         return;
-    for (size_t i = 0; i < dataset->kept_requests.count; i++) {
-        const struct report_kept_request *one = &dataset->kept_requests.items[i];
+    for (size_t i = 0; i < kept->requests.count; i++) {
+        const struct report_kept_request *one = &kept->requests.items[i];
         if (one->end_ns &&
             (!slowest || one->end_ns - one->start_ns > slowest->end_ns - slowest->start_ns))
             slowest = one;
     }
-    sprof_str_appendf(text, ", %s request%s", sprof_digits_of(dataset->kept_requests.count).text,
-                      sprof_plural(dataset->kept_requests.count));
+    sprof_str_appendf(text, ", %s request%s", sprof_digits_of(kept->requests.count).text,
+                      sprof_plural(kept->requests.count));
     if (slowest)
         sprof_str_appendf(text, ", the slowest %lld%s%s: %s", (long long)slowest->id,
                           slowest->label ? " " : "", slowest->label ? slowest->label : "",
@@ -339,8 +339,8 @@ static void append_no_states(struct sprof_str *text, const struct report_dataset
     size_t without = 0, with_rules = 0;
     for (size_t i = 0, rule = 0; i < dataset->runs.count; i++) {
         const bool has_rules =
-            rule < dataset->keep_rules.count && dataset->keep_rules.items[rule].run == i;
-        while (rule < dataset->keep_rules.count && dataset->keep_rules.items[rule].run == i)
+            rule < dataset->kept.rules.count && dataset->kept.rules.items[rule].run == i;
+        while (rule < dataset->kept.rules.count && dataset->kept.rules.items[rule].run == i)
             rule++;
         with_rules += has_rules;
         if (has_rules && dataset->runs.items[i].no_call_states) {
@@ -361,12 +361,12 @@ static int put_note(struct layout *layout)
     struct report_dataset *dataset = layout->dataset;
     struct sprof_str text = {0};
     uint64_t kept = 0;
-    for (size_t i = 0; i < dataset->kept_calls.count; i++)
-        kept += dataset->kept_calls.items[i].rules != 0;
-    const uint64_t callers = dataset->kept_calls.count - kept;
+    for (size_t i = 0; i < dataset->kept.calls.count; i++)
+        kept += dataset->kept.calls.items[i].rules != 0;
+    const uint64_t callers = dataset->kept.calls.count - kept;
     sprof_str_appendf(&text, "%s kept, %s caller%s", sprof_digits_of(kept).text,
                       sprof_digits_of(callers).text, sprof_plural(callers));
-    append_requests(&text, dataset);
+    append_requests(&text, &dataset->kept);
     append_no_states(&text, dataset);
     layout->table->note = report_utf8_keep(&dataset->arena, &text);
     return layout->table->note ? 0 : SPROF_ENOMEM;
@@ -376,14 +376,14 @@ int report_table_of_kept(struct table *table, struct report_dataset *dataset,
                          const struct report_table_options *options, struct sprof_error *error)
 {
     enum { ROWS_FOR_PEOPLE = 40 };
-    struct layout layout = {.dataset = dataset, .table = table, .tree = {.dataset = dataset}};
+    struct layout layout = {.dataset = dataset, .table = table, .tree = {.kept = &dataset->kept}};
     layout.most = options->no_limit ? SIZE_MAX : options->limit ? options->limit : ROWS_FOR_PEOPLE;
-    if (!dataset->keep_rules.count)
+    if (!dataset->kept.rules.count)
         return sprof_error_set(error, SPROF_ENOTFOUND, 0,
                                "no calls were kept: `sprof trace --keep 'over 20ms' -- COMMAND` "
                                "keeps those that take longer, with their callers");
     report_columns_begin(table, dataset, "Kept calls", NULL);
-    add_columns(table, dataset->kept_requests.count != 0, have_states(dataset));
+    add_columns(table, dataset->kept.requests.count != 0, have_states(&dataset->kept));
     int result = choose_order(&layout, options->sort, error);
     if (!result)
         result = choose_request(&layout, options->request, error);
@@ -432,7 +432,7 @@ static int tell_call(void *context, const struct report_kept_row *row)
         .is_apart = call->is_apart,
         .arguments = report_kept_arguments(dataset, call, (struct report_kept_widths){0}),
         .result = report_kept_result(dataset, call, 0),
-        .exception = report_kept_exception(dataset, call),
+        .exception = report_kept_exception(&dataset->kept, call),
         .values = report_kept_beside(dataset, call, 0),
         .request = call->request,
         .running_ns = call->running_ns,
@@ -455,7 +455,7 @@ int report_each_kept(struct store *store, const struct report_selection *selecti
     result =
         report_dataset_load(&dataset, store, selection, REPORT_STACKS | REPORT_KEPT_CALLS, error);
     for (uint32_t i = 0; i < dataset.runs.count && !result; i++)
-        result = report_kept_each(&dataset, i, UINT64_MAX, tell_call, &telling);
+        result = report_kept_each(&dataset.kept, i, UINT64_MAX, tell_call, &telling);
     report_dataset_release(&dataset);
     return report_error_code(result, error);
 }

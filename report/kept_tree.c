@@ -15,8 +15,8 @@ static uint64_t key_of(const struct report_kept_call *call)
 /* Finds the caller of each call. */
 static int find_parents(struct report_kept_tree *tree)
 {
-    const struct report_kept_call *calls = tree->dataset->kept_calls.items;
-    const size_t count = tree->dataset->kept_calls.count;
+    const struct report_kept_call *calls = tree->kept->calls.items;
+    const size_t count = tree->kept->calls.count;
     struct sprof_map places = {0};
     int result = 0;
     for (size_t i = 0; i < count && !result; i++)
@@ -47,7 +47,7 @@ static uint64_t value_of(const struct report_kept_tree *tree, const struct repor
 static int compare(const void *a, const void *b, void *context)
 {
     const struct report_kept_tree *tree = context;
-    const struct report_kept_call *calls = tree->dataset->kept_calls.items;
+    const struct report_kept_call *calls = tree->kept->calls.items;
     const struct report_kept_call *first = &calls[*(const uint32_t *)a],
                                   *second = &calls[*(const uint32_t *)b];
     const uint64_t values[2] = {value_of(tree, first), value_of(tree, second)};
@@ -62,7 +62,7 @@ static int compare(const void *a, const void *b, void *context)
 
 static int link_siblings(struct report_kept_tree *tree)
 {
-    const size_t count = tree->dataset->kept_calls.count;
+    const size_t count = tree->kept->calls.count;
     uint32_t *sorted = calloc(count + 1, sizeof *sorted);
     if (!sorted)
         return SPROF_ENOMEM;
@@ -81,7 +81,7 @@ static int link_siblings(struct report_kept_tree *tree)
 
 int report_kept_tree_make(struct report_kept_tree *tree)
 {
-    tree->leaves = calloc(tree->dataset->kept_calls.count + 1, sizeof *tree->leaves);
+    tree->leaves = calloc(tree->kept->calls.count + 1, sizeof *tree->leaves);
     int result = tree->leaves ? find_parents(tree) : SPROF_ENOMEM;
     return result ? result : link_siblings(tree);
 }
@@ -118,8 +118,8 @@ const char *report_kept_reason(struct report_dataset *dataset, const struct repo
 {
     struct sprof_str text = {0};
     sprof_str_append(&text, call->rules ? "" : "caller of kept");
-    for (size_t i = 0; i < dataset->keep_rules.count; i++) {
-        const struct report_keep_rule *rule = &dataset->keep_rules.items[i];
+    for (size_t i = 0; i < dataset->kept.rules.count; i++) {
+        const struct report_keep_rule *rule = &dataset->kept.rules.items[i];
         if (rule->run == call->run && rule->number <= 64 && call->rules >> (rule->number - 1) & 1)
             sprof_str_appendf(&text, "%s%s", text.length ? ", " : "", rule->conditions);
     }
@@ -138,7 +138,7 @@ struct walk {
 static void leave(struct walk *walk)
 {
     const struct report_kept_leaf *leaf = &walk->tree->leaves[walk->at];
-    const struct report_kept_call *call = &walk->tree->dataset->kept_calls.items[walk->at];
+    const struct report_kept_call *call = &walk->tree->kept->calls.items[walk->at];
     uint64_t *parent_end = &walk->ends[leaf->parent];
     if (!call->is_apart && *parent_end && *parent_end < walk->ends[walk->at])
         *parent_end = walk->ends[walk->at];
@@ -149,7 +149,7 @@ static void leave(struct walk *walk)
 /* Goes to the next call; false: there is none. */
 static bool go_on(struct walk *walk)
 {
-    const uint32_t above = (uint32_t)walk->tree->dataset->kept_calls.count;
+    const uint32_t above = (uint32_t)walk->tree->kept->calls.count;
     uint32_t next = walk->tree->leaves[walk->at].first_child;
     while (next == REPORT_KEPT_NONE && walk->at != above) {
         next = walk->tree->leaves[walk->at].next_sibling;
@@ -163,11 +163,10 @@ static bool go_on(struct walk *walk)
 static int put_all(struct walk *walk, uint32_t run, uint64_t limit,
                    int (*put)(void *context, const struct report_kept_row *row), void *context)
 {
-    const struct report_dataset *dataset = walk->tree->dataset;
     int result = 0;
     while (!result && limit && go_on(walk)) {
         const struct report_kept_row row = {
-            .call = &dataset->kept_calls.items[walk->at],
+            .call = &walk->tree->kept->calls.items[walk->at],
             .depth = walk->depth,
             .end_ns = walk->ends[walk->at],
         };
@@ -179,19 +178,18 @@ static int put_all(struct walk *walk, uint32_t run, uint64_t limit,
     return result;
 }
 
-int report_kept_each(const struct report_dataset *dataset, uint32_t run, uint64_t limit,
+int report_kept_each(const struct report_kept *kept, uint32_t run, uint64_t limit,
                      int (*put)(void *context, const struct report_kept_row *row), void *context)
 {
-    const size_t count = dataset->kept_calls.count;
-    struct report_kept_tree tree = {.dataset = dataset, .ascending = true, .by_thread = true};
+    const size_t count = kept->calls.count;
+    struct report_kept_tree tree = {.kept = kept, .ascending = true, .by_thread = true};
     struct walk walk = {.tree = &tree, .ends = calloc(count + 1, sizeof *walk.ends)};
     int result = report_kept_tree_make(&tree);
     if (!walk.ends)
         result = SPROF_ENOMEM;
     for (size_t i = 0; i < count && !result; i++)
-        if (dataset->kept_calls.items[i].duration_ns)
-            walk.ends[i] =
-                dataset->kept_calls.items[i].start_ns + dataset->kept_calls.items[i].duration_ns;
+        if (kept->calls.items[i].duration_ns)
+            walk.ends[i] = kept->calls.items[i].start_ns + kept->calls.items[i].duration_ns;
     walk.at = (uint32_t)count;
     while (!result && go_on(&walk))
         ;

@@ -15,7 +15,7 @@ struct report_kept_leaf {
 };
 
 struct report_kept_tree {
-    const struct report_dataset *dataset;
+    const struct report_kept *kept;
     struct report_kept_leaf *leaves; /* one more: above the roots */
     enum report_kept_order order;    /* of siblings … */
     bool ascending;
@@ -47,7 +47,7 @@ struct report_kept_row {
 /* Calls `put` for the kept calls of a run (its place in the dataset's runs), thread after thread,
  * each before those that it called, at most `limit`. Returns what `put` returned, or a negative
  * code. */
-int report_kept_each(const struct report_dataset *dataset, uint32_t run, uint64_t limit,
+int report_kept_each(const struct report_kept *kept, uint32_t run, uint64_t limit,
                      int (*put)(void *context, const struct report_kept_row *row), void *context);
 
 #endif

@@ -8,13 +8,13 @@ static uint64_t order_of(uint32_t run, uint32_t number)
     return (uint64_t)run << 32 | number;
 }
 
-const struct report_call_value *report_kept_values(const struct report_dataset *dataset,
+const struct report_call_value *report_kept_values(const struct report_kept *kept,
                                                    const struct report_kept_call *call,
                                                    size_t *count)
 {
-    const struct report_call_value *all = dataset->call_values.items;
+    const struct report_call_value *all = kept->values.items;
     const uint64_t wanted = order_of(call->run, call->number);
-    size_t first = 0, end = dataset->call_values.count;
+    size_t first = 0, end = kept->values.count;
     *count = 0;
     while (first < end) {
         const size_t middle = first + (end - first) / 2;
@@ -23,8 +23,8 @@ const struct report_call_value *report_kept_values(const struct report_dataset *
         else
             end = middle;
     }
-    for (end = first;
-         end < dataset->call_values.count && order_of(all[end].run, all[end].call) == wanted; end++)
+    for (end = first; end < kept->values.count && order_of(all[end].run, all[end].call) == wanted;
+         end++)
         ++*count;
     return *count ? &all[first] : NULL;
 }
@@ -58,7 +58,7 @@ const char *report_kept_arguments(struct report_dataset *dataset,
                                   struct report_kept_widths widths)
 {
     size_t count;
-    const struct report_call_value *values = report_kept_values(dataset, call, &count);
+    const struct report_call_value *values = report_kept_values(&dataset->kept, call, &count);
     struct sprof_str text = {0}, cut = {0};
     if (!count || values->position >= STORE_AFTER)
         return NULL;
@@ -77,7 +77,7 @@ const char *report_kept_result(struct report_dataset *dataset, const struct repo
                                size_t width)
 {
     size_t count;
-    const struct report_call_value *values = report_kept_values(dataset, call, &count);
+    const struct report_call_value *values = report_kept_values(&dataset->kept, call, &count);
     struct sprof_str text = {0};
     if (!count || values->position)
         return NULL;
@@ -89,7 +89,7 @@ const char *report_kept_beside(struct report_dataset *dataset, const struct repo
                                size_t width)
 {
     size_t count;
-    const struct report_call_value *values = report_kept_values(dataset, call, &count);
+    const struct report_call_value *values = report_kept_values(&dataset->kept, call, &count);
     struct sprof_str text = {0};
     append_values(&text, values, count, STORE_AFTER, STORE_EXCEPTION, width);
     const bool has = text.length || text.failed;
@@ -98,11 +98,11 @@ const char *report_kept_beside(struct report_dataset *dataset, const struct repo
     return kept;
 }
 
-const char *report_kept_exception(const struct report_dataset *dataset,
+const char *report_kept_exception(const struct report_kept *kept,
                                   const struct report_kept_call *call)
 {
     size_t count;
-    const struct report_call_value *values = report_kept_values(dataset, call, &count);
+    const struct report_call_value *values = report_kept_values(kept, call, &count);
     return count && values[count - 1].position == STORE_EXCEPTION ? values[count - 1].value : NULL;
 }
 
@@ -112,7 +112,8 @@ const char *report_kept_behind(struct report_dataset *dataset, const struct repo
     const char *arguments =
         report_kept_arguments(dataset, call, (struct report_kept_widths){VALUE_WIDTH, ALL_WIDTH});
     const char *result = report_kept_result(dataset, call, VALUE_WIDTH),
-               *mark = report_kept_mark(call), *thrown = report_kept_exception(dataset, call);
+               *mark = report_kept_mark(call),
+               *thrown = report_kept_exception(&dataset->kept, call);
     const char *beside = report_kept_beside(dataset, call, VALUE_WIDTH);
     struct sprof_str text = {0};
     if (!arguments && !result && !thrown && !beside)

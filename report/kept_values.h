@@ -23,11 +23,11 @@ const char *report_kept_beside(struct report_dataset *dataset, const struct repo
                                size_t width);
 
 /* "std::out_of_range "bad field 7""; NULL: it was left by none, or that is not known. */
-const char *report_kept_exception(const struct report_dataset *dataset,
+const char *report_kept_exception(const struct report_kept *kept,
                                   const struct report_kept_call *call);
 
 /* A kept call's values, in the order of their positions. */
-const struct report_call_value *report_kept_values(const struct report_dataset *dataset,
+const struct report_call_value *report_kept_values(const struct report_kept *kept,
                                                    const struct report_kept_call *call,
                                                    size_t *count);
 

@@ -62,7 +62,7 @@ int report_key_append(struct sprof_str *out, const struct report_dataset *datase
     case REPORT_LOCK:
     case REPORT_HOLDER:
     case REPORT_FIELD:
-        return append_of(out, key == REPORT_FIELD ? dataset->field : report_key_word(key),
+        return append_of(out, key == REPORT_FIELD ? dataset->fields.name : report_key_word(key),
                          report_dataset_field_text(dataset, cost->fields, report_key_slot(key)),
                          style);
     case REPORT_PHASE:

@@ -14,15 +14,15 @@ static int find_none_module(struct report_dataset *dataset, uint32_t *module)
 
 static int need_outside(struct report_dataset *dataset)
 {
-    if (dataset->outside_function)
+    if (dataset->apart.outside_function)
         return 0;
     uint32_t module;
     if (find_none_module(dataset, &module))
         return SPROF_ENOMEM;
     const struct report_function outside = {.name = MODEL_OUTSIDE};
-    dataset->outside_function = report_dataset_add_function(
+    dataset->apart.outside_function = report_dataset_add_function(
         dataset, outside, (struct model_function){module, MODEL_KIND_NONE, 0});
-    return dataset->outside_function ? 0 : SPROF_ENOMEM;
+    return dataset->apart.outside_function ? 0 : SPROF_ENOMEM;
 }
 
 static int read_as(struct report_dataset *dataset)
@@ -32,11 +32,11 @@ static int read_as(struct report_dataset *dataset)
         return SPROF_ENOMEM;
     const struct model_functions functions = report_dataset_facts(dataset);
     const struct model_view view = {
-        .mode = dataset->mode,
-        .frame_app = dataset->frame_app,
-        .drop_interior = dataset->drop_interior,
-        .outside = dataset->outside_function,
-        .not_sampled = dataset->not_sampled_function,
+        .mode = dataset->reading.mode,
+        .frame_app = dataset->reading.frame_app,
+        .drop_interior = dataset->reading.drop_interior,
+        .outside = dataset->apart.outside_function,
+        .not_sampled = dataset->apart.not_sampled_function,
     };
     if (model_paths_view(&dataset->paths, &functions, &view, &paths))
         return SPROF_ENOMEM;
@@ -69,14 +69,15 @@ static void each_view(struct report_dataset *dataset,
 static void compare(struct report_dataset *dataset, const struct model_view *view, void *context)
 {
     bool *begun = context;
-    const unsigned lost = model_view_lost(view), least = model_view_lost(&dataset->recorded);
-    dataset->several_modes |= *begun && lost != least;
+    const unsigned lost = model_view_lost(view),
+                   least = model_view_lost(&dataset->reading.recorded);
+    dataset->reading.several_modes |= *begun && lost != least;
     if (!*begun || lost > least)
-        dataset->recorded = *view;
+        dataset->reading.recorded = *view;
     *begun = true;
 }
 
-struct reading {
+struct readable {
     struct model_view as, unreadable;
     bool fails;
 };
@@ -84,12 +85,12 @@ struct reading {
 static void try_reading(struct report_dataset *dataset, const struct model_view *view,
                         void *context)
 {
-    struct reading *reading = context;
+    struct readable *readable = context;
     (void)dataset;
-    if (reading->fails || model_view_can_be_read(view, &reading->as))
+    if (readable->fails || model_view_can_be_read(view, &readable->as))
         return;
-    reading->unreadable = *view;
-    reading->fails = true;
+    readable->unreadable = *view;
+    readable->fails = true;
 }
 
 static const char *text_of(const struct model_view *view)
@@ -121,8 +122,8 @@ int report_dataset_list_phases(const struct report_dataset *dataset, struct spro
     return result;
 }
 
-static int cannot_read_together(const struct report_dataset *dataset, const struct reading *reading,
-                                struct sprof_error *error)
+static int cannot_read_together(const struct report_dataset *dataset,
+                                const struct readable *readable, struct sprof_error *error)
 {
     struct sprof_str list = {0};
     if (report_dataset_list_phases(dataset, &list)) {
@@ -132,7 +133,7 @@ static int cannot_read_together(const struct report_dataset *dataset, const stru
     sprof_error_set(error, SPROF_EUSAGE, 0,
                     "what was recorded in mode %s and in mode %s cannot be read together: choose "
                     "one with --run or --phase%s%s",
-                    text_of(&reading->unreadable), text_of(&reading->as), list.text ? ": " : "",
+                    text_of(&readable->unreadable), text_of(&readable->as), list.text ? ": " : "",
                     list.text ? list.text : "");
     sprof_str_release(&list);
     return SPROF_EUSAGE;
@@ -147,33 +148,34 @@ int report_dataset_read_mode(struct report_dataset *dataset,
     const struct model_view asked = {.mode = selection->mode,
                                      .frame_app = selection->frame_app,
                                      .drop_interior = selection->drop_interior};
-    struct reading reading = {.as = selection->other_mode ? asked : dataset->recorded};
-    each_view(dataset, try_reading, &reading);
-    if (reading.fails && !selection->other_mode && dataset->parts & REPORT_ANY_MODE) {
-        dataset->mode = MODEL_MODE_FULL; /* as recorded */
+    struct readable readable = {.as = selection->other_mode ? asked : dataset->reading.recorded};
+    each_view(dataset, try_reading, &readable);
+    if (readable.fails && !selection->other_mode && dataset->parts & REPORT_ANY_MODE) {
+        dataset->reading.mode = MODEL_MODE_FULL; /* as recorded */
         return 0;
     }
-    if (reading.fails && !selection->other_mode)
-        return cannot_read_together(dataset, &reading, error);
-    if (reading.fails)
+    if (readable.fails && !selection->other_mode)
+        return cannot_read_together(dataset, &readable, error);
+    if (readable.fails)
         return sprof_error_set(error, SPROF_EUSAGE, 0,
                                "recorded as mode %s, which cannot be read as %s: record with "
                                "`-m full` to read it in every mode",
-                               text_of(&reading.unreadable), text_of(&reading.as));
-    const struct model_view *recorded = &dataset->recorded;
+                               text_of(&readable.unreadable), text_of(&readable.as));
+    const struct model_view *recorded = &dataset->reading.recorded;
     const bool same = asked.mode == recorded->mode && asked.frame_app == recorded->frame_app &&
                       !asked.drop_interior;
-    dataset->mode = reading.as.mode;
-    dataset->frame_app = reading.as.frame_app;
-    dataset->drop_interior = reading.as.drop_interior;
-    if (!dataset->several_modes &&
+    dataset->reading.mode = readable.as.mode;
+    dataset->reading.frame_app = readable.as.frame_app;
+    dataset->reading.drop_interior = readable.as.drop_interior;
+    if (!dataset->reading.several_modes &&
         (!selection->other_mode || same || recorded->mode == MODEL_MODE_PC)) {
-        dataset->mode = recorded->mode;
-        dataset->frame_app = recorded->frame_app;
-        dataset->drop_interior = recorded->drop_interior;
+        dataset->reading.mode = recorded->mode;
+        dataset->reading.frame_app = recorded->frame_app;
+        dataset->reading.drop_interior = recorded->drop_interior;
         /* Nodes, of which the tree was made, may hold more than the mode shows. */
-        return dataset->no_inlined && recorded->mode != MODEL_MODE_FULL ? read_as(dataset) : 0;
+        return dataset->reading.no_inlined && recorded->mode != MODEL_MODE_FULL ? read_as(dataset)
+                                                                                : 0;
     }
-    dataset->other_mode = true;
+    dataset->reading.other_mode = true;
     return read_as(dataset);
 }

@@ -171,16 +171,16 @@ static int note_waiting(struct report_dataset *dataset, struct quality_parts *no
 
 static int note_idle(struct report_dataset *dataset, struct quality_parts *notes)
 {
-    const uint64_t idle = dataset->idle.weight;
+    const uint64_t idle = dataset->idle.cost.weight;
     const uint64_t all = report_dataset_value(dataset, dataset->total) + idle;
     char share[NUMBER_BYTES];
     if (!idle)
         return 0;
     report_number_percent(share, idle, all, 0);
-    if (!dataset->idle_function)
+    if (!dataset->idle.function)
         return report_quality_part(dataset, notes,
                                    "%s of the time is idle and left out: `--idle` shows it", share);
-    const char *function = report_dataset_short_name(dataset, dataset->idle_function);
+    const char *function = report_dataset_short_name(dataset, dataset->idle.function);
     return function ? report_quality_part(dataset, notes,
                                           "%s of the time is idle and left out: threads wait for "
                                           "work, mostly in %s; `--idle` shows it",
@@ -190,7 +190,7 @@ static int note_idle(struct report_dataset *dataset, struct quality_parts *notes
 
 static int note_outside(struct report_dataset *dataset, struct quality_parts *notes)
 {
-    const uint64_t part = report_dataset_value(dataset, dataset->outside);
+    const uint64_t part = report_dataset_value(dataset, dataset->apart.outside);
     const uint64_t whole = report_dataset_value(dataset, dataset->total);
     char share[NUMBER_BYTES];
     if (!is_share(part, whole, MUCH_OUTSIDE_PERCENT))
@@ -213,12 +213,12 @@ static bool was_lost(const struct report_dataset *dataset)
     const struct store_quality *quality = &dataset->quality;
     const double all = (double)quality->samples + (double)quality->lost;
     const double lost = all > 0 ? (double)quality->lost / all : 0;
-    return 2 * lost * (double)dataset->total.weight > (double)dataset->not_sampled.weight;
+    return 2 * lost * (double)dataset->total.weight > (double)dataset->apart.not_sampled.weight;
 }
 
 static int note_not_sampled(struct report_dataset *dataset, struct quality_parts *notes)
 {
-    const uint64_t part = dataset->not_sampled.weight;
+    const uint64_t part = dataset->apart.not_sampled.weight;
     char share[NUMBER_BYTES];
     if (!is_share(part, dataset->total.weight, MUCH_NOT_SAMPLED_PERCENT))
         return 0;
@@ -306,7 +306,7 @@ static int note_runs(struct report_dataset *dataset, struct quality_parts *notes
 
 static int note_filter(struct report_dataset *dataset, struct quality_parts *notes)
 {
-    return dataset->filtered
+    return dataset->chosen.is_part
                ? report_quality_part(dataset, notes, "these quality figures are of the whole run")
                : 0;
 }
@@ -315,12 +315,13 @@ const char *report_quality_empty(const struct report_dataset *dataset)
 {
     return dataset->total.samples     ? NULL
            : dataset->quality.samples ? "the filters leave none of the samples"
-           : dataset->coverage.called ? "calls were not counted: `sprof stats --coverage` shows "
-                                        "which functions were called"
+           : dataset->counted.coverage.called
+               ? "calls were not counted: `sprof stats --coverage` shows "
+                 "which functions were called"
            : report_counts_calls(dataset) ? "none of the probed functions was called"
            : dataset->samples_of_others
                ? "no sample is of this event: `sprof report --by event` shows the others"
-           : dataset->not_sampled.weight > least_unsampled_ns
+           : dataset->apart.not_sampled.weight > least_unsampled_ns
                ? "nothing was sampled of the CPU time that was used"
            : is_of_choice(dataset)
                ? "nothing was sampled: no process that fits had a CPU; `ps -e -o "
@@ -331,13 +332,13 @@ const char *report_quality_empty(const struct report_dataset *dataset)
 static int note_standard(struct report_dataset *dataset, struct quality_parts *notes)
 {
     char share[NUMBER_BYTES];
-    if (!(dataset->filters & REPORT_STANDARD))
+    if (!(dataset->chosen.filters & REPORT_STANDARD))
         return 0;
     return report_quality_part(
         dataset, notes,
         "%s was in standard libraries and runtimes, and counts "
         "for what called them",
-        report_number_percent(share, report_dataset_value(dataset, dataset->standard),
+        report_number_percent(share, report_dataset_value(dataset, dataset->apart.standard),
                               report_dataset_value(dataset, dataset->all), 1));
 }
 
@@ -345,7 +346,8 @@ static int note_empty(struct report_dataset *dataset, struct quality_parts *note
 {
     const char *reason = report_quality_empty(dataset);
     char time[NUMBER_BYTES];
-    if (reason && dataset->ranges.count && dataset->quality.samples && dataset->run.duration_ns)
+    if (reason && dataset->chosen.ranges.count && dataset->quality.samples &&
+        dataset->run.duration_ns)
         return report_quality_part(
             dataset, notes, "%s; the run took %s", reason,
             report_number_time(time, dataset->run.duration_ns,
@@ -377,7 +379,7 @@ static int note_killed(struct report_dataset *dataset, struct quality_parts *not
 
 static int note_limits(struct report_dataset *dataset, struct quality_parts *notes)
 {
-    const uint64_t count = dataset->less_measured;
+    const uint64_t count = dataset->counted.less_measured;
     return count ? report_quality_part(dataset, notes,
                                        "%llu function%s only counted, or had no probe, from some "
                                        "moment on, to hold a limit: `sprof stats` names %s",
@@ -542,10 +544,10 @@ static int note_rows(struct report_dataset *dataset, struct quality_parts *notes
 /* Of calls: what the time of functions holds that have called others without probes. */
 static int note_left(struct report_dataset *dataset, struct quality_parts *notes)
 {
-    return dataset->outside_callees
+    return dataset->counted.outside_callees
                ? report_quality_part(dataset, notes,
                                      "self includes time outside of the traced modules: %s",
-                                     dataset->outside_callees)
+                                     dataset->counted.outside_callees)
                : 0;
 }
 

@@ -31,14 +31,16 @@ static int part_of_event(struct report_dataset *dataset, struct quality_parts *p
 
 static int put_mode(struct report_dataset *dataset, struct quality_parts *parts)
 {
-    const char *recorded = model_mode_text(dataset->recorded.mode);
-    const bool recorded_frame = dataset->recorded.frame_app;
-    if (dataset->other_mode)
-        return report_quality_part(
-            dataset, parts, "%s%s, read as %s", dataset->several_modes ? "several modes" : "mode ",
-            dataset->several_modes ? "" : recorded,
-            model_mode_options_text(dataset->mode, dataset->frame_app, dataset->drop_interior));
-    if (dataset->several_modes)
+    const char *recorded = model_mode_text(dataset->reading.recorded.mode);
+    const bool recorded_frame = dataset->reading.recorded.frame_app;
+    if (dataset->reading.other_mode)
+        return report_quality_part(dataset, parts, "%s%s, read as %s",
+                                   dataset->reading.several_modes ? "several modes" : "mode ",
+                                   dataset->reading.several_modes ? "" : recorded,
+                                   model_mode_options_text(dataset->reading.mode,
+                                                           dataset->reading.frame_app,
+                                                           dataset->reading.drop_interior));
+    if (dataset->reading.several_modes)
         return report_quality_part(dataset, parts, "several modes");
     return report_quality_part(dataset, parts, "mode %s%s", recorded,
                                recorded_frame ? " --frame app" : "");
@@ -92,10 +94,10 @@ static int cost_line(struct report_dataset *dataset, struct quality_parts *parts
 static int put_count(struct report_dataset *dataset, struct quality_parts *parts, const char *whole)
 {
     const uint64_t samples = dataset->quality.samples;
-    if (dataset->coverage.called && dataset->runs.count == 1)
+    if (dataset->counted.coverage.called && dataset->runs.count == 1)
         return report_quality_part(dataset, parts, "%s%s of %s functions were called", whole,
-                                   sprof_digits_of(dataset->coverage.called).text,
-                                   sprof_digits_of(dataset->coverage.functions).text);
+                                   sprof_digits_of(dataset->counted.coverage.called).text,
+                                   sprof_digits_of(dataset->counted.coverage.functions).text);
     return report_quality_part(dataset, parts, "%s%s %s%s", whole, sprof_digits_of(samples).text,
                                report_counted(dataset), sprof_plural(samples));
 }
@@ -119,8 +121,8 @@ static int put_unusual(struct report_dataset *dataset, struct quality_parts *par
         source && (!strncmp(source, MODEL_SOURCE_PERF_CPUS, strlen(MODEL_SOURCE_PERF_CPUS)) ||
                    !strncmp(source, MODEL_SOURCE_PERF_THREADS, strlen(MODEL_SOURCE_PERF_THREADS)));
     int result = 0;
-    if (dataset->other_mode || dataset->several_modes || dataset->recorded.frame_app ||
-        dataset->recorded.mode != MODEL_MODE_FULL)
+    if (dataset->reading.other_mode || dataset->reading.several_modes ||
+        dataset->reading.recorded.frame_app || dataset->reading.recorded.mode != MODEL_MODE_FULL)
         result = put_mode(dataset, parts);
     if (!result && source && !is_usual_source)
         result = report_quality_part(dataset, parts, "%s", source);
@@ -161,7 +163,7 @@ static int put_faults(struct report_dataset *dataset, struct quality_parts *part
 
 int report_quality_one_line(struct report_dataset *dataset, struct quality_parts *parts)
 {
-    int result = put_count(dataset, parts, dataset->filtered ? "of the whole run: " : "");
+    int result = put_count(dataset, parts, dataset->chosen.is_part ? "of the whole run: " : "");
     if (!result)
         result = put_cost(dataset, parts, true);
     if (!result)

@@ -27,13 +27,13 @@ static int count_all_costs(struct report_dataset *dataset, struct real_node *nod
                            int (*next_costs)(struct report_dataset *))
 {
     int result = 0;
-    if (!dataset->places.count) {
+    if (!dataset->packed.items.count) {
         count_costs(dataset, nodes);
         return 0;
     }
     while (!(result = next_costs(dataset)))
         count_costs(dataset, nodes);
-    dataset->next_place = 0;
+    dataset->packed.next = 0;
     dataset->costs.count = 0;
     return result < 0 ? result : 0;
 }

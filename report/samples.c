@@ -24,8 +24,8 @@ static int take_sample(void *context, const struct store_sample_row *row)
 {
     struct iteration *iteration = context;
     const struct report_dataset *dataset = iteration->content->dataset;
-    const uint32_t node = report_dataset_number(&dataset->node_numbers, row->sample.node_id);
-    const uint32_t number = report_dataset_number(&dataset->thread_numbers, row->sample.thread_id);
+    const uint32_t node = report_dataset_number(&dataset->numbers.nodes, row->sample.node_id);
+    const uint32_t number = report_dataset_number(&dataset->numbers.threads, row->sample.thread_id);
     if (!node || !number)
         return SPROF_EFORMAT;
     const struct report_thread *thread = &dataset->threads.items[number - 1];
@@ -61,9 +61,9 @@ int report_each_sample(const struct report_content *content,
     int result = 0;
     for (; iteration.run < dataset->runs.count && !result; iteration.run++) {
         struct store_filter filter = {.run_id = dataset->runs.items[iteration.run].id};
-        if (dataset->ranges.count) {
-            filter.from_ns = dataset->ranges.items[iteration.run].from_ns;
-            filter.to_ns = dataset->ranges.items[iteration.run].to_ns;
+        if (dataset->chosen.ranges.count) {
+            filter.from_ns = dataset->chosen.ranges.items[iteration.run].from_ns;
+            filter.to_ns = dataset->chosen.ranges.items[iteration.run].to_ns;
         }
         result = store_each_sample(content->store, &filter, take_sample, &iteration, error);
     }

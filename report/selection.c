@@ -152,7 +152,7 @@ static int take_process(void *context, const struct store_process *row)
     struct report_dataset *dataset = filtering->dataset;
     struct report_process process = {
         .run = row->run_id,
-        .parent = report_dataset_number(&dataset->process_numbers, row->parent_id),
+        .parent = report_dataset_number(&dataset->numbers.processes, row->parent_id),
         .pid = row->pid,
         .start_ns = row->start_ns,
         .end_ns = row->end_ns,
@@ -175,7 +175,7 @@ static int take_process(void *context, const struct store_process *row)
     if (sprof_vec_push(&dataset->processes, process) ||
         sprof_vec_push(&filtering->processes, found))
         return SPROF_ENOMEM;
-    return report_row_numbers_put(&dataset->process_numbers, row->id, dataset->processes.count);
+    return report_row_numbers_put(&dataset->numbers.processes, row->id, dataset->processes.count);
 }
 
 static int take_thread(void *context, const struct store_thread *row)
@@ -183,7 +183,7 @@ static int take_thread(void *context, const struct store_thread *row)
     struct filtering *filtering = context;
     struct report_dataset *dataset = filtering->dataset;
     struct report_thread thread = {
-        .process = report_dataset_number(&dataset->process_numbers, row->process_id),
+        .process = report_dataset_number(&dataset->numbers.processes, row->process_id),
         .id = row->id,
         .tid = row->tid,
         .start_ns = row->start_ns,
@@ -208,7 +208,7 @@ static int take_thread(void *context, const struct store_thread *row)
     filtering->thread_found = filtering->thread_found || thread.selected;
     if (sprof_vec_push(&dataset->threads, thread))
         return SPROF_ENOMEM;
-    return report_row_numbers_put(&dataset->thread_numbers, row->id, dataset->threads.count);
+    return report_row_numbers_put(&dataset->numbers.threads, row->id, dataset->threads.count);
 }
 
 static int not_found(const char *what, const char *wanted,
@@ -273,23 +273,24 @@ static int say_selection(struct report_dataset *dataset, const struct report_sel
     for (size_t i = 0; i < sizeof parts / sizeof *parts; i++)
         if (parts[i].value) {
             sprof_str_appendf(&text, " %s %.60s", parts[i].words, parts[i].value);
-            dataset->filtered = dataset->filtered || (parts[i].value != selection->host &&
-                                                      parts[i].value != selection->state);
+            dataset->chosen.is_part =
+                dataset->chosen.is_part ||
+                (parts[i].value != selection->host && parts[i].value != selection->state);
         }
-    dataset->thread = selection->thread;
-    dataset->by_phase = selection->phase || selection->mark;
-    dataset->chosen_by_sample = selection->cpus || selection->time || selection->during ||
-                                dataset->by_phase || selection->module || selection->focus ||
+    dataset->chosen.thread = selection->thread;
+    dataset->chosen.by_phase = selection->phase || selection->mark;
+    dataset->chosen.by_sample = selection->cpus || selection->time || selection->during ||
+                                dataset->chosen.by_phase || selection->module || selection->focus ||
                                 selection->ignore || selection->hide || selection->show_from ||
                                 selection->no_standard || selection->other_mode;
-    dataset->process = selection->process;
-    dataset->of_service = selection->service;
-    if (copy_text(dataset, &dataset->thread) || copy_text(dataset, &dataset->process))
+    dataset->chosen.process = selection->process;
+    dataset->chosen.of_service = selection->service;
+    if (copy_text(dataset, &dataset->chosen.thread) || copy_text(dataset, &dataset->chosen.process))
         text.failed = 1;
     if (!text.failed)
-        dataset->selected = report_utf8_copy(&dataset->arena, text.text);
+        dataset->chosen.text = report_utf8_copy(&dataset->arena, text.text);
     sprof_str_release(&text);
-    return dataset->selected ? 0 : SPROF_ENOMEM;
+    return dataset->chosen.text ? 0 : SPROF_ENOMEM;
 }
 
 /* Whether the selection of phases is true of whole runs: each had one, and it is selected. */
@@ -314,7 +315,7 @@ int report_dataset_has_places(const struct report_loading *loading, uint32_t run
         const struct store_event *event = &dataset->events.items[i];
         bool has_costs = true, has_blocks = true;
         if (event->run_id == run_id &&
-            report_dataset_number(&loading->dataset->event_numbers, event->id))
+            report_dataset_number(&loading->dataset->numbers.events, event->id))
             result =
                 store_has_places(loading->store, run_id, event->id, &has_costs, &has_blocks, error);
         *costs = *costs && has_costs;
@@ -369,7 +370,7 @@ static int choose_ranges(struct report_loading *loading, const char *time,
         if (result == SPROF_ENOTFOUND && ++outside < dataset->runs.count)
             result = 0;
         if (!result)
-            result = sprof_vec_push(&dataset->ranges, range);
+            result = sprof_vec_push(&dataset->chosen.ranges, range);
     }
     return result;
 }
@@ -390,7 +391,7 @@ static int choose_samples(struct report_loading *loading, const struct report_se
     if (selection->cpus) {
         struct report_cpu_set *cpus = sprof_arena_alloc(&dataset->arena, sizeof *cpus);
         result = cpus ? report_cpu_set_parse(cpus, selection->cpus, error) : SPROF_ENOMEM;
-        dataset->cpus = cpus;
+        dataset->chosen.cpus = cpus;
     }
     if (!result)
         result = report_dataset_choose_during(loading, selection, error);
@@ -492,14 +493,14 @@ uint32_t report_dataset_numbered_phase(const struct report_dataset *dataset, uin
 
 static bool takes_phase(const struct report_dataset *dataset, uint32_t phase)
 {
-    return !dataset->by_phase || (phase && dataset->phases.items[phase - 1].selected);
+    return !dataset->chosen.by_phase || (phase && dataset->phases.items[phase - 1].selected);
 }
 
 static bool takes_cpu(const struct report_dataset *dataset, int32_t cpu)
 {
     const uint32_t bit = (uint32_t)cpu;
-    return !dataset->cpus ||
-           (bit < REPORT_CPUS_MAX && dataset->cpus->bits[bit / 64] >> (bit % 64) & 1);
+    return !dataset->chosen.cpus ||
+           (bit < REPORT_CPUS_MAX && dataset->chosen.cpus->bits[bit / 64] >> (bit % 64) & 1);
 }
 
 bool report_dataset_takes_place(const struct report_dataset *dataset, uint32_t phase, int32_t cpu)
@@ -510,11 +511,12 @@ bool report_dataset_takes_place(const struct report_dataset *dataset, uint32_t p
 bool report_dataset_takes_sample(const struct report_dataset *dataset, size_t run,
                                  const struct store_sample *sample)
 {
-    if (dataset->by_phase &&
+    if (dataset->chosen.by_phase &&
         !takes_phase(dataset, report_dataset_phase(dataset, sample->run_id, sample->time_ns)))
         return false;
-    if (dataset->ranges.count && (sample->time_ns < dataset->ranges.items[run].from_ns ||
-                                  sample->time_ns >= dataset->ranges.items[run].to_ns))
+    if (dataset->chosen.ranges.count &&
+        (sample->time_ns < dataset->chosen.ranges.items[run].from_ns ||
+         sample->time_ns >= dataset->chosen.ranges.items[run].to_ns))
         return false;
     if (!report_dataset_is_during(dataset, run, sample))
         return false;

@@ -21,7 +21,7 @@ static int take_build(void *context, int columns, char *const *values, char *con
     (void)columns;
     (void)names;
     const uint32_t id = values[0] ? (uint32_t)strtoul(values[0], NULL, 10) : 0;
-    const uint32_t number = report_dataset_number(&dataset->process_numbers, id);
+    const uint32_t number = report_dataset_number(&dataset->numbers.processes, id);
     if (!number || !values[1])
         return 0;
     const char *build = sprof_arena_copy(&dataset->arena, values[1], strlen(values[1]));

@@ -30,7 +30,7 @@ static int move_path(struct report_slots *slots, const struct report_dataset *da
 {
     const struct report_slot_path path = slots->paths.items[i];
     const uint32_t parent = moved[path.parent], outer = parts[path.parent];
-    const uint32_t part = report_dataset_number(&dataset->function_numbers, path.function);
+    const uint32_t part = report_dataset_number(&dataset->numbers.functions, path.function);
     const uint32_t function = report_dataset_function_of(dataset, path.function);
     parts[i + 1] = part;
     moved[i + 1] = parent;

@@ -126,15 +126,16 @@ static void append_idle(struct sprof_str *text, const struct summing *summing,
 {
     const struct report_dataset *dataset = &summing->dataset;
     char share[NUMBER_BYTES];
-    report_number_percent(share, dataset->idle.weight, summing->all + dataset->idle.weight, 0);
-    if (!dataset->idle.weight)
+    report_number_percent(share, dataset->idle.cost.weight,
+                          summing->all + dataset->idle.cost.weight, 0);
+    if (!dataset->idle.cost.weight)
         return;
     if (summing->groups.count)
         sprof_str_appendf(text, "; waits for work, %s of all time, are left out", share);
     else
         sprof_str_appendf(text, "%s of threads' time is waiting for work", share);
-    if (dataset->idle_function && !summing->groups.count)
-        sprof_str_appendf(text, ", mostly in %s", names[dataset->idle_function - 1]);
+    if (dataset->idle.function && !summing->groups.count)
+        sprof_str_appendf(text, ", mostly in %s", names[dataset->idle.function - 1]);
 }
 
 /* The two largest groups. */
@@ -163,8 +164,8 @@ static int say(struct summing *summing, struct sprof_str *text)
     if (summing->groups.count)
         qsort(summing->groups.items, summing->groups.count, sizeof *summing->groups.items,
               compare_groups);
-    if (dataset->idle_function && wanted)
-        wanted[dataset->idle_function - 1] = true;
+    if (dataset->idle.function && wanted)
+        wanted[dataset->idle.function - 1] = true;
     for (size_t i = 0; i < count && wanted; i++)
         if (summing->groups.items[i].function)
             wanted[summing->groups.items[i].function - 1] = true;
@@ -174,7 +175,7 @@ static int say(struct summing *summing, struct sprof_str *text)
         return SPROF_ENOMEM;
     append_groups(text, summing, names);
     append_idle(text, summing, names);
-    const uint64_t base = summing->all + (summing->groups.count ? 0 : dataset->idle.weight);
+    const uint64_t base = summing->all + (summing->groups.count ? 0 : dataset->idle.cost.weight);
     report_number_percent(share, summing->ready, base, 0);
     if (report_number_share(summing->ready, base) >= MUCH_READY_PERCENT)
         sprof_str_appendf(text,
@@ -190,7 +191,7 @@ static bool is_worth_saying(const struct report_dataset *dataset, const struct s
     const bool mostly =
         report_number_share(summing->waiting + summing->ready, summing->all) >= MOST_PERCENT;
     return (mostly || report_quality_is_waiting(dataset)) &&
-           (summing->groups.count || summing->ready || summing->dataset.idle.weight);
+           (summing->groups.count || summing->ready || summing->dataset.idle.cost.weight);
 }
 
 /* Times of whole runs. */

@@ -80,17 +80,17 @@ static int find_both(struct making *making, size_t at)
     struct report_dataset *dataset = making->dataset;
     const struct report_wake *wake = &dataset->wakes.items[at];
     const char *kind = model_event_wait(dataset->events.items[wake->event - 1].name);
-    const unsigned filters = dataset->filters;
+    const unsigned filters = dataset->chosen.filters;
     struct where *waiter = &making->waiters[at];
     int result = find_place(making, wake->node, kind ? kind : "other", waiter);
-    dataset->filters = 0;
+    dataset->chosen.filters = 0;
     if (!result && waiter->is_left_out) {
         result = find_place(making, wake->node, kind ? kind : "other", waiter);
         waiter->is_left_out = true;
     }
     if (!result)
         result = find_place(making, wake->waker_node, NULL, &making->wakers[at]);
-    dataset->filters = filters;
+    dataset->chosen.filters = filters;
     return result;
 }
 

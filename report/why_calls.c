@@ -19,7 +19,8 @@ static int take_values(struct taking *taking, const struct report_kept_call *kep
 {
     struct why_calls *calls = taking->calls;
     size_t count;
-    const struct report_call_value *values = report_kept_values(taking->dataset, kept, &count);
+    const struct report_call_value *values =
+        report_kept_values(&taking->dataset->kept, kept, &count);
     call->first_value = (uint32_t)calls->values.count;
     for (size_t i = 0; i < count; i++) {
         char number[32];
@@ -114,8 +115,8 @@ int report_why_calls(struct store *store, const struct why_table *table, struct 
         calls->from_ns = from_ns > 0 ? (uint64_t)from_ns : 0;
         calls->to_ns = calls->from_ns + dataset.run.duration_ns;
         result = take_functions(&taking);
-        for (size_t i = 0; i < dataset.kept_calls.count && !result; i++)
-            result = take_call(&taking, &dataset.kept_calls.items[i]);
+        for (size_t i = 0; i < dataset.kept.calls.count && !result; i++)
+            result = take_call(&taking, &dataset.kept.calls.items[i]);
         if (calls->count < calls->list.count)
             calls->count = calls->list.count;
         result = result ? sprof_error_memory(error) : 0;

@@ -178,7 +178,7 @@ static void note_interpreter(struct reading *reading, const struct report_stack 
 static int lock_of(struct reading *reading, const struct store_sample *row, uint32_t *lock)
 {
     const uint64_t *fields =
-        sprof_map_get(&reading->dataset.sample_fields,
+        sprof_map_get(&reading->dataset.fields.of_samples,
                       report_dataset_sample_key(row->event_id, row->thread_id, row->time_ns));
     *lock = 0;
     if (!fields)

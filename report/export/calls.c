@@ -56,7 +56,7 @@ static int note_count(void *context, int columns, char *const *values, char *con
 /* " AND thread_id IN (…)" where threads or processes are chosen. */
 static void append_threads(struct sprof_str *sql, const struct report_dataset *dataset)
 {
-    if (!dataset->thread && !dataset->process)
+    if (!dataset->chosen.thread && !dataset->chosen.process)
         return;
     sprof_str_append(sql, " AND thread_id IN (0"); /* none has that */
     for (size_t i = 0; i < dataset->threads.count; i++)
@@ -111,8 +111,8 @@ static uint64_t count_kept(const struct report_dataset *dataset)
 {
     const uint32_t run = place_of_run(dataset);
     uint64_t count = 0;
-    for (size_t i = 0; i < dataset->kept_calls.count; i++)
-        count += dataset->kept_calls.items[i].run == run;
+    for (size_t i = 0; i < dataset->kept.calls.count; i++)
+        count += dataset->kept.calls.items[i].run == run;
     return count;
 }
 
@@ -142,7 +142,7 @@ static int put_kept(void *context, const struct report_kept_row *row)
         .result = report_kept_result(putting->dataset, kept, 0),
         .beside = report_kept_beside(putting->dataset, kept, 0),
     };
-    call.values = report_kept_values(dataset, kept, &call.value_count);
+    call.values = report_kept_values(&dataset->kept, kept, &call.value_count);
     return call.why ? putting->put(putting->context, &call) : SPROF_ENOMEM;
 }
 
@@ -155,7 +155,7 @@ static int count_calls(const struct report_content *content, uint64_t *count,
     const bool are_kept = !status && !*count;
     if (are_kept)
         *count = count_kept(content->dataset);
-    if (!status && *count && content->dataset->chosen_by_sample)
+    if (!status && *count && content->dataset->chosen.by_sample)
         return sprof_error_set(error, SPROF_EUSAGE, 0,
                                "calls that were %s are chosen by --run, --process and --thread "
                                "alone; `sprof sql` chooses freely, from the view %s",
@@ -176,6 +176,6 @@ int report_export_calls(const struct report_content *content, uint64_t limit, ui
     if (status)
         return status;
     return logged ? each_logged(content, limit, &putting, error)
-                  : report_kept_each(content->dataset, place_of_run(content->dataset), limit,
+                  : report_kept_each(&content->dataset->kept, place_of_run(content->dataset), limit,
                                      put_kept, &putting);
 }

@@ -160,7 +160,7 @@ static uint64_t period_of(const struct report_dataset *dataset)
 static void begin_call_thread(struct drawing *drawing, const struct export_call *call)
 {
     const struct report_dataset *dataset = drawing->dataset;
-    const uint32_t thread = report_dataset_number(&dataset->thread_numbers, call->thread_row);
+    const uint32_t thread = report_dataset_number(&dataset->numbers.threads, call->thread_row);
     drawing->thread = call->thread_row;
     drawing->pid =
         thread

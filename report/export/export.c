@@ -145,7 +145,7 @@ static int find_path(struct collecting *collecting, uint32_t id, uint32_t *path)
         *path = collecting->known.items[id] - 2;
         return 0;
     }
-    const uint32_t node = report_dataset_number(&collecting->dataset->node_numbers, id);
+    const uint32_t node = report_dataset_number(&collecting->dataset->numbers.nodes, id);
     if (!node)
         return SPROF_EFORMAT;
     *path = collecting->paths[node];
@@ -167,7 +167,7 @@ static int take_sample(void *context, const struct store_sample *row)
         return 0;
     if (row->thread_id != collecting->thread_id) {
         collecting->thread_id = row->thread_id;
-        collecting->thread = report_dataset_number(&dataset->thread_numbers, row->thread_id);
+        collecting->thread = report_dataset_number(&dataset->numbers.threads, row->thread_id);
     }
     const int result =
         collecting->thread ? find_path(collecting, row->node_id, &path) : SPROF_EFORMAT;
@@ -193,9 +193,9 @@ static int collect(struct collecting *collecting, struct store *store, bool sort
     int result = 0;
     for (collecting->run = 0; collecting->run < dataset->runs.count && !result; collecting->run++) {
         struct store_filter filter = {.run_id = dataset->runs.items[collecting->run].id};
-        if (dataset->ranges.count) {
-            filter.from_ns = dataset->ranges.items[collecting->run].from_ns;
-            filter.to_ns = dataset->ranges.items[collecting->run].to_ns;
+        if (dataset->chosen.ranges.count) {
+            filter.from_ns = dataset->chosen.ranges.items[collecting->run].from_ns;
+            filter.to_ns = dataset->chosen.ranges.items[collecting->run].to_ns;
         }
         result = sorted
                      ? store_each_sample(store, &filter, take_sorted, collecting, error)
@@ -217,7 +217,7 @@ int report_export_threads(const struct report_content *content, struct export_th
     int result = paths && threads->items ? 0 : SPROF_ENOMEM;
     /* The threads of several runs are different ones, so that each has the times of one run. */
     if (!result)
-        result = collect(&collecting, content->store, dataset->ranges.count > 0, error);
+        result = collect(&collecting, content->store, dataset->chosen.ranges.count > 0, error);
     for (size_t i = 0; i < threads->count && collecting.disordered && !result; i++) {
         sprof_vec_release(&threads->items[i].bytes);
         threads->items[i] = (struct export_thread){0};

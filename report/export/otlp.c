@@ -330,8 +330,8 @@ static int put_requests(struct writing *writing)
 {
     const struct report_dataset *dataset = writing->dataset;
     int result = 0;
-    for (size_t i = 0; i < dataset->kept_requests.count && !result; i++) {
-        const struct report_kept_request *request = &dataset->kept_requests.items[i];
+    for (size_t i = 0; i < dataset->kept.requests.count && !result; i++) {
+        const struct report_kept_request *request = &dataset->kept.requests.items[i];
         if (dataset->runs.items[request->run].id == dataset->run.id &&
             dataset->threads.items[request->thread - 1].selected)
             result = put_request(writing, request);
@@ -349,7 +349,7 @@ static int write_spans(FILE *out, const struct report_content *content,
                               .scope = OTLP__SCOPE__INIT};
     writing.scope.name = "sprof";
     writing.scope.version = (char *)(uintptr_t)(version ? version : "");
-    if (!content->dataset->keep_rules.count)
+    if (!content->dataset->kept.rules.count)
         return sprof_error_set(error, SPROF_ENOTFOUND, 0,
                                "no calls were kept, which are spans: `sprof trace --keep 'over "
                                "20ms' -- COMMAND` keeps those that take longer, with their "

@@ -68,7 +68,7 @@ static int put_key_labels(struct profile *profile, Perftools__Profiles__Sample *
                                    REPORT_KEY_ALONE);
         if (!result)
             result = put_text_label(profile, sample,
-                                    key == REPORT_FIELD ? profile->places.dataset->field
+                                    key == REPORT_FIELD ? profile->places.dataset->fields.name
                                                         : report_key_word(key),
                                     profile->value.text);
     }

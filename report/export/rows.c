@@ -214,7 +214,7 @@ static void put_cost(struct writing *writing, const struct report_dataset *datas
 /* The sum of the squared weights of the samples of the run. */
 static double squares_of(const struct report_dataset *dataset)
 {
-    const double weight = (double)(dataset->total.weight - dataset->not_sampled.weight);
+    const double weight = (double)(dataset->total.weight - dataset->apart.not_sampled.weight);
     return dataset->effective_samples > 0 ? weight * weight / dataset->effective_samples : 0;
 }
 
@@ -283,8 +283,8 @@ static int put_run(struct writing *writing, const struct report_dataset *dataset
     put_number(out, event->is_clock);
     put_number(out, event->varying);
     put_number(out, event->period);
-    put_text(out,
-             model_mode_options_text(dataset->mode, dataset->frame_app, dataset->drop_interior));
+    put_text(out, model_mode_options_text(dataset->reading.mode, dataset->reading.frame_app,
+                                          dataset->reading.drop_interior));
     put_number(out, writing->options->window_ns / 1000000000);
     put_number(out, part->service->sum.samples);
     put_number(out, part->service->sum.weight);
@@ -367,7 +367,7 @@ static int put_event(struct writing *writing, const struct report_selection *sel
     struct report_dataset dataset;
     int result = report_dataset_load(&dataset, writing->store, selection,
                                      REPORT_STACKS | REPORT_ONLY_RUN, error);
-    if (!result && dataset.coverage.called)
+    if (!result && dataset.counted.coverage.called)
         result = sprof_error_set(error, SPROF_EUSAGE, 0,
                                  "run %u says which functions were called, and rows hold costs: "
                                  "`sprof export -f lcov` writes coverage",

@@ -154,8 +154,8 @@ static int add_stored(struct adding *adding, uint32_t event_id, uint32_t thread_
     const struct report_dataset *dataset = adding->dataset;
     if (!report_dataset_takes_event(dataset, event_id))
         return 0;
-    const uint32_t thread = report_dataset_number(&dataset->thread_numbers, thread_id);
-    const uint32_t node = report_dataset_number(&dataset->node_numbers, node_id);
+    const uint32_t thread = report_dataset_number(&dataset->numbers.threads, thread_id);
+    const uint32_t node = report_dataset_number(&dataset->numbers.nodes, node_id);
     if (!thread || !node)
         return SPROF_EFORMAT;
     if (!dataset->threads.items[thread - 1].selected)
@@ -205,7 +205,8 @@ static bool suffices(const struct adding *adding)
     const struct report_dataset *dataset = adding->dataset;
     const uint64_t end_ns = adding->start_ns + dataset->run.duration_ns;
     const bool one_window = adding->start_ns / adding->window_ns == end_ns / adding->window_ns;
-    return adding->slot_ns && !dataset->cpus && !dataset->by_phase && !dataset->ranges.count &&
+    return adding->slot_ns && !dataset->chosen.cpus && !dataset->chosen.by_phase &&
+           !dataset->chosen.ranges.count &&
            (one_window || adding->window_ns / adding->slot_ns >= 10);
 }
 

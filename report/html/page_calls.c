@@ -61,8 +61,8 @@ int report_html_calls(struct html_page *page)
         report_json_bool(json, "paths", report_dataset_has_paths(dataset));
         report_json_count(json, "first", part->first_function);
         report_json_open_array(json, "totals");
-        for (size_t i = 0; i < dataset->call_totals.count; i++)
-            report_json_count(json, NULL, dataset->call_totals.items[i]);
+        for (size_t i = 0; i < dataset->counted.totals.count; i++)
+            report_json_count(json, NULL, dataset->counted.totals.items[i]);
         report_json_close_array(json);
         result = put_run_figures(page, part);
         report_json_close_object(json);

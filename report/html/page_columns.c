@@ -22,7 +22,7 @@ static uint32_t add_pseudo(struct report_dataset *dataset, const char *name)
 
 int report_html_add_functions(struct html_part *part)
 {
-    part->outside_function = part->dataset.outside_function;
+    part->outside_function = part->dataset.apart.outside_function;
     if (!part->outside_function)
         part->outside_function = add_pseudo(&part->dataset, "[outside the application]");
     part->pruned_function = add_pseudo(&part->dataset, "[pruned]");
@@ -48,9 +48,9 @@ void report_html_counts(struct html_page *page)
     report_json_count(json, "outsideFunction", last->first_function + last->outside_function - 1);
     report_json_open_array(json, "notSampledFunctions");
     for (const struct html_part *part = page->parts; part <= last; part++)
-        if (part->dataset.not_sampled_function)
+        if (part->dataset.apart.not_sampled_function)
             report_json_count(json, NULL,
-                              part->first_function + part->dataset.not_sampled_function - 1);
+                              part->first_function + part->dataset.apart.not_sampled_function - 1);
     report_json_close_array(json);
     report_json_count(json, "firstEvent", last->newest_event);
     if (page->part_count > 1)

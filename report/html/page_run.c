@@ -45,9 +45,10 @@ static void put_cards(struct json *json, const struct report_dataset *dataset)
     const bool calls = report_counts_calls(dataset);
     snprintf(note, sizeof note, "%s%s%s", dataset->event.name ? dataset->event.name : "no event",
              quality->requested_hz > 0 ? ", " : "", report_quality_rate(number, quality));
-    if (dataset->coverage.called) { /* mode coverage counts no calls */
-        snprintf(note, sizeof note, "%s of %s", sprof_digits_of(dataset->coverage.called).text,
-                 sprof_digits_of(dataset->coverage.functions).text);
+    if (dataset->counted.coverage.called) { /* mode coverage counts no calls */
+        snprintf(note, sizeof note, "%s of %s",
+                 sprof_digits_of(dataset->counted.coverage.called).text,
+                 sprof_digits_of(dataset->counted.coverage.functions).text);
         put_card(json, note, "functions were called", "");
     } else {
         put_card(json, sprof_digits_of(quality->samples).text, calls ? "calls" : "samples",
@@ -234,7 +235,7 @@ static uint64_t *count_samples(const struct html_part *part, uint32_t *slots)
         const struct report_lane *lane = &all->lanes.items[cost->lane];
         if (lane->run != part->dataset.run.id)
             continue;
-        const uint32_t thread = report_dataset_number(&part->dataset.thread_numbers, lane->thread);
+        const uint32_t thread = report_dataset_number(&part->dataset.numbers.threads, lane->thread);
         if (thread)
             sampled[thread - 1] += cost->cost.samples;
         if (cost->slot >= *slots)
@@ -320,7 +321,7 @@ static int index_threads(const struct html_page *page, struct html_part *part)
 {
     for (size_t i = 0; i < part->slots.lanes.count; i++) {
         const struct report_lane *lane = &part->slots.lanes.items[i];
-        const uint32_t number = report_dataset_number(&part->dataset.thread_numbers, lane->thread);
+        const uint32_t number = report_dataset_number(&part->dataset.numbers.threads, lane->thread);
         if (lane->run == part->dataset.run.id && number &&
             sprof_map_put(&part->threads, lane->thread, page->threads + number - 1))
             return SPROF_ENOMEM;

@@ -15,8 +15,8 @@ static int find_idle_of_run(struct html_part *part, uint32_t run_id, struct spro
     struct sprof_error none = {0};
     int result = report_dataset_load(&dataset, part->input->store, &selection, 0, &none);
     const bool has_none = result == SPROF_ENOTFOUND; /* it measured no waits */
-    for (size_t i = 0; i < dataset.idle_places.count && !result; i++) {
-        const struct report_idle_place *place = &dataset.idle_places.items[i];
+    for (size_t i = 0; i < dataset.idle.places.count && !result; i++) {
+        const struct report_idle_place *place = &dataset.idle.places.items[i];
         result = sprof_map_put(&part->idle,
                                report_slots_idle_key(place->event, place->thread, place->path), 1);
     }

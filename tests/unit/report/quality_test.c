@@ -102,7 +102,7 @@ static void test_brief_notes(void)
     struct report_dataset dataset = plain();
     struct quality_parts all = {0}, brief = {0};
     dataset.quality.tails_dropped = 3;
-    dataset.filtered = true;
+    dataset.chosen.is_part = true;
     CU_ASSERT_EQUAL(report_quality_notes(&dataset, &all), 0);
     CU_ASSERT_EQUAL(report_quality_brief_notes(&dataset, &brief), 0);
     CU_ASSERT_EQUAL(all.count, 2);
@@ -128,10 +128,10 @@ static void test_own_cost(void)
 static void test_outside(void)
 {
     struct report_dataset dataset = plain();
-    dataset.outside = (struct model_cost){21, 21};
+    dataset.apart.outside = (struct model_cost){21, 21};
     CU_ASSERT_TRUE(noted(dataset, "21 % never enters the application: `--app-module GLOB`"));
     dataset = plain();
-    dataset.outside = (struct model_cost){20, 20};
+    dataset.apart.outside = (struct model_cost){20, 20};
     CU_ASSERT_FALSE(noted(dataset, "never enters"));
 }
 
@@ -171,13 +171,13 @@ static void test_late_timers(void)
     static const char late[] = "mostly where the timer fired late",
                       naps[] = "mostly of threads that wake for some microseconds";
     struct report_dataset dataset = from("perf per CPU, filtered in the kernel", 500);
-    dataset.not_sampled = (struct model_cost){0, 50};
+    dataset.apart.not_sampled = (struct model_cost){0, 50};
     CU_ASSERT_TRUE(noted(dataset, naps));
     dataset = from("perf per CPU, filtered in the kernel, without exact weights", 500);
-    dataset.not_sampled = (struct model_cost){0, 50};
+    dataset.apart.not_sampled = (struct model_cost){0, 50};
     CU_ASSERT_TRUE(noted(dataset, late));
     dataset = from("perf per CPU, without BPF (not permitted)", 900);
-    dataset.not_sampled = (struct model_cost){0, 50};
+    dataset.apart.not_sampled = (struct model_cost){0, 50};
     CU_ASSERT_TRUE(noted(dataset, naps));
     CU_ASSERT_TRUE(noted(from("perf per thread", 497), "497 of 997 Hz: the timer fired late"));
     CU_ASSERT_FALSE(noted(from("perf per thread", 990), "the timer fired late"));
@@ -207,7 +207,7 @@ static void test_the_rest(void)
     dataset.run_count = 3;
     dataset.event = (struct store_event){.id = 1, .run_id = 3, .name = "calls"};
     CU_ASSERT_EQUAL(sprof_vec_push(&dataset.events, dataset.event), 0);
-    CU_ASSERT_EQUAL(report_row_numbers_put(&dataset.event_numbers, 1, 1), 0);
+    CU_ASSERT_EQUAL(report_row_numbers_put(&dataset.numbers.events, 1, 1), 0);
     CU_ASSERT_EQUAL(sprof_vec_push(&dataset.runs, (struct store_run){.id = 1}), 0);
     CU_ASSERT_EQUAL(sprof_vec_push(&dataset.runs, (struct store_run){.id = 3}), 0);
     CU_ASSERT_TRUE(noted(dataset, "1 of 3 runs, others have no calls; --run N chooses one"));

@@ -69,11 +69,11 @@ static void test_an_added_function_has_no_figures(void)
     struct report_dataset dataset = {0};
     const uint32_t app = add_module(&dataset, "app", MODEL_KIND_APP);
     for (uint64_t i = 5; i < 7; i++) {
-        CU_ASSERT_EQUAL(sprof_vec_push(&dataset.call_outside, i), 0);
+        CU_ASSERT_EQUAL(sprof_vec_push(&dataset.counted.outside, i), 0);
         CU_ASSERT_EQUAL(
-            sprof_vec_push(&dataset.call_uses, ((struct report_call_uses){{i, i, i, i}})), 0);
+            sprof_vec_push(&dataset.counted.uses, ((struct report_call_uses){{i, i, i, i}})), 0);
     }
-    dataset.call_outside.count = dataset.call_uses.count = 1;
+    dataset.counted.outside.count = dataset.counted.uses.count = 1;
     add_path(&dataset, 0, add_function(&dataset, app, "f"), 2);
     add_path(&dataset, 0, add_function(&dataset, app, MODEL_OUTSIDE), 1);
     finish_dataset(&dataset);
