@@ -46,7 +46,7 @@ static void test_deadline(void)
     make(&made, &in_memory);
     const struct probe_shared *shared = made.session.process.shared;
     const uint64_t now = probe_ticks();
-    trace_lease_set_deadline(&made.session, sprof_clock_monotonic_ns() + 100000000);
+    trace_lease_set_deadline(&made.session, sprof_clock_monotonic_ns() + UINT64_C(10000000000));
     const uint64_t soon = atomic_load(&shared->deadline);
     CU_ASSERT(soon > now);
     CU_ASSERT((atomic_load(&shared->lease) & ~PROBE_LEASE_EXTENDED) <= soon);
@@ -85,7 +85,7 @@ static void test_ended_at_deadline(void)
     struct made made;
     make(&made, &in_memory);
     struct probe_shared *shared = made.session.process.shared;
-    trace_lease_set_deadline(&made.session, sprof_clock_monotonic_ns() + 1000000000);
+    trace_lease_set_deadline(&made.session, sprof_clock_monotonic_ns() + UINT64_C(100000000000));
     atomic_store(&shared->lease_over, atomic_load(&shared->deadline));
     CU_ASSERT_EQUAL(trace_lease_serve(&made.session, NULL), 0);
     CU_ASSERT_EQUAL(made.said.length, 0);
