@@ -103,6 +103,10 @@ END
     db=v.db
     [ "$(left waitpid) $(left usleep) $(left execl) $(left _exit)" = "4 4 0 0" ] ||
         fail "children of vfork: $(left waitpid) $(left usleep) $(left execl) $(left _exit) calls"
+    # A program among several may have ended when its figures are read.
+    traced w --children -- ./vfork
+    db=w.db
+    [ "$(left waitpid) $(left usleep)" = "4 4" ] || fail "of several programs: $(left waitpid) $(left usleep) calls"
     db=t.db
     # The last program has no PLT, and measures calls through what no code reads.
     [ "$(left getppid)" = 0 ] && [ "$(./program | cut -d' ' -f2)" = 1 ] || fail "a compared function: $(left getppid) calls"

@@ -190,6 +190,9 @@ int trace_node_of(struct trace_session *session, uint32_t function, uint32_t cal
 /* Opens modules now, because processes end and paths change. */
 void trace_program_note_modules(struct trace_session *program);
 
+/* The same of functions outside of the traced modules. */
+void trace_outside_note_modules(struct trace_session *program);
+
 /* == rows.c == */
 
 /* Writes or updates the sample row. */

@@ -1,4 +1,5 @@
 /* Finds the stack nodes of functions. */
+#include "trace/figures/outside.h"
 #include "trace/tracing.h"
 
 int trace_node_of(struct trace_session *session, uint32_t function, uint32_t caller, uint32_t *node)
@@ -40,5 +41,16 @@ void trace_program_note_modules(struct trace_session *program)
                                                         file->bias + next, now_ns, &offset);
             probe->further = module == file->module ? offset - next - file->offset : 0;
         }
+    }
+}
+
+void trace_outside_note_modules(struct trace_session *session)
+{
+    const uint64_t now_ns = sprof_clock_monotonic_ns();
+    for (size_t i = 0; i < session->outside->targets.count; i++) {
+        struct trace_outside_target *target = &session->outside->targets.items[i];
+        if (!target->module)
+            target->module = recording_module_at(session->recording, session->process.pid,
+                                                 target->address, now_ns, &target->offset);
     }
 }

@@ -60,6 +60,15 @@ int trace_outside_read(struct trace_session *session, uint32_t slab, bool ends)
 
 /* == Rows == */
 
+static int find_node(struct trace_session *session, struct trace_outside_target *target)
+{
+    return target->module
+               ? recording_child_in(session->recording, 0, target->module, target->offset,
+                                    &target->node)
+               : recording_child_at(session->recording, 0, session->process.pid, target->address,
+                                    session->times.start.ns, &target->node);
+}
+
 /* Several slots may lead to one function. The first writes its row. */
 static int write_row(struct trace_session *session, size_t index)
 {
@@ -80,9 +89,7 @@ static int write_row(struct trace_session *session, size_t index)
     if (sum.calls == target->written)
         return 0;
     if (!target->node) {
-        const int result =
-            recording_child_at(session->recording, 0, session->process.pid, target->address,
-                               session->times.start.ns, &target->node);
+        const int result = find_node(session, target);
         target->is_unplaced = result == SPROF_ENOTFOUND;
         if (target->is_unplaced) {
             session->counts.unplaced_calls += sum.calls - target->written;

@@ -28,6 +28,8 @@ struct trace_outside_sum {
 
 struct trace_outside_target {
     uint64_t address;
+    uint32_t module; /* recorded while its process has it; 0: not yet */
+    uint64_t offset;
     uint32_t node;    /* of its row; 0: none */
     bool is_off;      /* switched off for --max-overhead */
     bool is_unplaced; /* in no recorded module, so without a row */

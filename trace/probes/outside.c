@@ -249,6 +249,7 @@ static int place(struct trace_session *session, bool is_live)
     else if (changing.changes.count)
         write_slots(&changing);
     trace_outside_switch(session, session->outside->is_on);
+    trace_outside_note_modules(session);
     if (changing.fd >= 0)
         close(changing.fd);
     sprof_vec_release(&changing.changes);
