@@ -436,16 +436,25 @@ static int serve(struct trace_session *session)
     return result ? result : end_programs(session);
 }
 
+/* The command itself has ended since the last look. */
+static size_t count_living(struct trace_session *program)
+{
+    size_t living = 0;
+    trace_processes_are_over(program);
+    for (size_t i = 0; i < program->processes.list.count; i++)
+        living += !program->processes.list.items[i].is_over;
+    return living;
+}
+
 static bool are_over(struct trace_session *session)
 {
     struct trace_children *children = session->trace->children;
     size_t coming = 0, living = 0;
     if (!children->newcomers.count && !session->trace->programs.count)
         return scan(session, &coming) || !coming;
-    for (size_t i = 0; i < session->trace->programs.count; i++)
-        for (size_t k = 0; k < session->trace->programs.items[i]->processes.list.count; k++)
-            living += !session->trace->programs.items[i]->processes.list.items[k].is_over;
-    if (!children->has_reported_end && living) {
+    for (size_t i = 0; i < session->trace->programs.count && !children->has_reported_end; i++)
+        living += count_living(session->trace->programs.items[i]);
+    if (living) {
         children->has_reported_end = true;
         sprof_log_message(session->options.log, SPROF_LOG_NOTE,
                           "the command has ended; %zu process%s that it started %s on and %s still "
