@@ -5,10 +5,9 @@ int target_each_mapping(pid_t pid, int (*mapping)(void *, const struct model_mma
 {
     struct target_snapshot snapshot = {0};
     const struct model_record *record;
-    int result = target_snapshot_process(&snapshot, pid, 0);
+    int result = target_snapshot_mappings(&snapshot, pid, 0);
     while (!result && (record = target_snapshot_next(&snapshot)))
-        if (record->type == MODEL_RECORD_MMAP)
-            result = mapping(context, &record->mapping);
+        result = mapping(context, &record->mapping);
     target_snapshot_release(&snapshot);
     return result;
 }

@@ -40,14 +40,14 @@ void target_snapshot_release(struct target_snapshot *snapshot)
 static bool parse_maps_line(char *line, struct model_mmap *mapping, const char **name)
 {
     uint64_t end;
-    char permissions[5];
     int used = 0;
-    if (sscanf(line,
-               "%" SCNx64 "-%" SCNx64 " %4s %" SCNx64 " %" SCNx32 ":%" SCNx32 " %" SCNu64 " %n",
-               &mapping->address, &end, permissions, &mapping->file_offset,
-               &mapping->file.device_major, &mapping->file.device_minor, &mapping->file.inode,
-               &used) < 7 ||
-        !used || strlen(permissions) < 3 || permissions[2] != 'x' || end <= mapping->address)
+    const char *permissions = strchr(line, ' '); /* most mappings are no code: the cheapest first */
+    if (!permissions || strnlen(permissions, 4) < 4 || permissions[3] != 'x' ||
+        sscanf(line,
+               "%" SCNx64 "-%" SCNx64 " %*4s %" SCNx64 " %" SCNx32 ":%" SCNx32 " %" SCNu64 " %n",
+               &mapping->address, &end, &mapping->file_offset, &mapping->file.device_major,
+               &mapping->file.device_minor, &mapping->file.inode, &used) < 6 ||
+        !used || end <= mapping->address)
         return false;
     mapping->size = end - mapping->address;
     *name = line[used] ? line + used : "//anon";
@@ -68,6 +68,19 @@ int target_snapshot_maps(struct target_snapshot *snapshot, pid_t pid, uint64_t t
             return SPROF_ENOMEM;
     }
     return 0;
+}
+
+int target_snapshot_mappings(struct target_snapshot *snapshot, pid_t pid, uint64_t time_ns)
+{
+    char path[64];
+    int result = 0;
+    sprof_proc_shared_path(path, sizeof path, pid, "maps");
+    struct sprof_str maps = {0};
+    if (!sprof_proc_read(path, MAPS_BYTES_MAX, &maps) && maps.text)
+        result = target_snapshot_maps(snapshot, pid, time_ns, maps.text);
+    result = maps.failed ? SPROF_ENOMEM : result;
+    sprof_str_release(&maps);
+    return result;
 }
 
 static int add_thread(struct target_snapshot *snapshot, pid_t pid, pid_t tid, pid_t parent,
@@ -101,12 +114,5 @@ int target_snapshot_process(struct target_snapshot *snapshot, pid_t pid, uint64_
         if (threads.items[i] != pid)
             result = add_thread(snapshot, pid, threads.items[i], pid, time_ns);
     sprof_vec_release(&threads);
-    char path[64];
-    sprof_proc_shared_path(path, sizeof path, pid, "maps");
-    struct sprof_str maps = {0};
-    if (!result && !sprof_proc_read(path, MAPS_BYTES_MAX, &maps) && maps.text)
-        result = target_snapshot_maps(snapshot, pid, time_ns, maps.text);
-    result = maps.failed ? SPROF_ENOMEM : result;
-    sprof_str_release(&maps);
-    return result;
+    return result ? result : target_snapshot_mappings(snapshot, pid, time_ns);
 }
