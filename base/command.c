@@ -46,9 +46,14 @@ const char *sprof_command_text(struct sprof_arena *arena, char *const *arguments
 const char *sprof_command_of_process(struct sprof_arena *arena, pid_t pid)
 {
     char path[64];
-    sprof_proc_shared_path(path, sizeof path, pid, "cmdline");
     struct sprof_str bytes = {0}, text = {0};
-    if (sprof_proc_read(path, ARGUMENT_BYTES_MAX, &bytes) == 0)
+    snprintf(path, sizeof path, "/proc/%d/cmdline", pid);
+    int result = sprof_proc_read(path, ARGUMENT_BYTES_MAX, &bytes);
+    if (!result && !bytes.length) { /* its first thread has ended, or it is the kernel's */
+        sprof_proc_shared_path(path, sizeof path, pid, "cmdline");
+        result = sprof_proc_read(path, ARGUMENT_BYTES_MAX, &bytes);
+    }
+    if (!result)
         for (size_t at = 0; at < bytes.length; at += strlen(bytes.text + at) + 1)
             append_quoted(&text, bytes.text + at);
     sprof_str_release(&bytes);

@@ -31,7 +31,7 @@ enum {
     CACHE_ALIGNMENT = 64,
 };
 #define CACHE_BYTES_MAX (UINT64_C(1) << 30) /* of all entries together */
-#define CACHE_SLACK 1024
+#define CACHE_SLACK 64
 
 /* Any number of threads may use one. */
 struct cache;

@@ -98,6 +98,8 @@ void cli_descendants_note(struct cli_descendants *descendants, const struct cli_
 {
     struct cli_pids all = {0};
     int status = 0;
+    if (!pids->list.count)
+        return;
     for (size_t i = 0; i < pids->list.count && !status; i++)
         status = sprof_vec_push(&all.list, pids->list.items[i]);
     if (!status)
