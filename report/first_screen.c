@@ -1,6 +1,7 @@
 /* Writes the answer in one look: functions by self time, and the hottest path below them. */
 #include "report/first_screen.h"
 
+#include "report/quality.h"
 #include "report/tree.h"
 
 static int write_table(FILE *out, struct table *table, struct report_dataset *dataset,
@@ -47,6 +48,27 @@ static int write_path(FILE *out, struct report_dataset *dataset,
     }
     report_table_release(&table);
     return result;
+}
+
+static bool says_how_to_read(const struct report_selection *selection)
+{
+    return selection->other_mode || selection->no_standard || selection->no_inlined ||
+           selection->hide || selection->show_from;
+}
+
+int report_first_screen_load(struct report_dataset *dataset, struct store *store,
+                             const struct report_selection *selection, unsigned parts,
+                             struct sprof_error *error)
+{
+    struct report_selection own = *selection;
+    const int result = report_dataset_load(dataset, store, selection, parts, error);
+    if (result || says_how_to_read(selection) || !report_quality_is_wall(dataset) ||
+        dataset->recorded.mode != MODEL_MODE_FULL)
+        return result;
+    report_dataset_release(dataset);
+    own.other_mode = own.no_standard = true;
+    own.mode = MODEL_MODE_APP;
+    return report_dataset_load(dataset, store, &own, parts, error);
 }
 
 int report_first_screen(FILE *out, struct report_dataset *dataset,

@@ -14,6 +14,13 @@ struct report_first_screen {
     unsigned columns;
 };
 
+/* report_dataset_load for a first screen. Samples by the wall clock are read as the program's own
+ * code, unless the selection says how: where a thread waits, the innermost functions are those of
+ * the kernel and the C library, in which every wait looks the same. */
+int report_first_screen_load(struct report_dataset *dataset, struct store *store,
+                             const struct report_selection *selection, unsigned parts,
+                             struct sprof_error *error);
+
 /* Writes functions by self time, and below them the hottest path, each where it has rows. The
  * dataset needs no parts. 0 or a
  * negative code with *error filled; failures to write are left in the stream's error indicator. */

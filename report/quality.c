@@ -71,11 +71,17 @@ bool report_quality_has_waits(const struct report_dataset *dataset)
     return false;
 }
 
+bool report_quality_is_wall(const struct report_dataset *dataset)
+{
+    const char *name = dataset->event.name;
+    return !dataset->event_sum && name && !strcmp(name, MODEL_EVENT_WALL) &&
+           !report_quality_has_waits(dataset);
+}
+
 bool report_quality_waits_lack_kinds(const struct report_dataset *dataset)
 {
-    const char *name = dataset->event.name, *source = dataset->run.source;
-    return !dataset->event_sum && name && !strcmp(name, MODEL_EVENT_WALL) && source &&
-           strstr(source, MODEL_SOURCE_FILTERED) && !report_quality_has_waits(dataset);
+    const char *source = dataset->run.source;
+    return report_quality_is_wall(dataset) && source && strstr(source, MODEL_SOURCE_FILTERED);
 }
 
 bool report_quality_has_unseen_waits(const struct report_dataset *dataset)

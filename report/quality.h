@@ -39,6 +39,9 @@ bool report_quality_sees_waiting(const struct report_dataset *dataset);
  * a program of BPF ran, one that measures waits runs, too. */
 const char *report_quality_cure_of_waits(const struct report_dataset *dataset);
 
+/* Whether samples are by the wall clock, and the kind of a wait was not measured. */
+bool report_quality_is_wall(const struct report_dataset *dataset);
+
 /* Whether the kind of each wait could have been measured, and only the kernel's function stands for
  * it. */
 bool report_quality_waits_lack_kinds(const struct report_dataset *dataset);

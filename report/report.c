@@ -69,7 +69,7 @@ static int write_first_screen(FILE *out, struct store *store, const struct repor
                                                .color = style->color,
                                                .columns = style->columns ? style->columns : 100};
     struct report_dataset dataset;
-    int result = report_dataset_load(&dataset, store, &request->selection, 0, error);
+    int result = report_first_screen_load(&dataset, store, &request->selection, 0, error);
     if (!result)
         result = report_waits_sum_up(&dataset, store, &request->selection, error);
     if (!result)

@@ -98,7 +98,7 @@ static int write_next(FILE *out, struct report_dataset *dataset, const char *pat
         return SPROF_ENOMEM;
     const bool waits = report_quality_is_waiting(dataset);
     fputs("next: ", out);
-    if (dataset->waits || (waits && report_quality_has_waits(dataset)))
+    if (report_quality_has_waits(dataset) && (dataset->waits || waits))
         fprintf(out, "sprof report %s %s · ",
                 report_quality_has_unseen_waits(dataset) ? "--by thread,state"
                                                          : "--event wall --tree",
@@ -140,7 +140,7 @@ int report_summary(FILE *out, struct store *store, const struct report_summary_o
     int result = store_begin_reading(store, error);
     if (result)
         return result;
-    result = report_dataset_load(&dataset, store, &selection, REPORT_ONLY_RUN, error);
+    result = report_first_screen_load(&dataset, store, &selection, REPORT_ONLY_RUN, error);
     if (!result)
         result = count_modules(store, dataset.run.id, &modules, error);
     if (!result)

@@ -50,6 +50,48 @@ static const struct {
     {"system-call", "in other system calls"},
 };
 
+/* Functions of the C library that wait by one system call, without the underscores before a name.
+ */
+static const struct {
+    const char *function, *kind;
+} callers[] = {
+    {"nanosleep", "sleep"},
+    {"clock_nanosleep", "sleep"},
+    {"usleep", "sleep"},
+    {"sleep", "sleep"},
+    {"poll", "poll"},
+    {"ppoll", "poll"},
+    {"select", "select"},
+    {"pselect", "select"},
+    {"epoll_wait", "epoll_wait"},
+    {"epoll_pwait", "epoll_wait"},
+    {"epoll_pwait2", "epoll_wait"},
+    {"accept", "accept"},
+    {"accept4", "accept"},
+    {"wait4", "wait"},
+    {"waitpid", "wait"},
+    {"waitid", "wait"},
+    {"sigwait", "signal"},
+    {"sigwaitinfo", "signal"},
+    {"sigtimedwait", "signal"},
+    {"sigsuspend", "signal"},
+    {"pause", "signal"},
+};
+
+const char *report_wait_kind_of_function(const char *name)
+{
+    name += strspn(name, "_");
+    for (size_t i = 0; i < sizeof callers / sizeof *callers; i++)
+        if (!strcmp(name, callers[i].function))
+            return callers[i].kind;
+    return NULL;
+}
+
+bool report_wait_function_blocks(const char *name)
+{
+    return strstr(name, "lll_lock_wait") || strstr(name, "futex_");
+}
+
 const struct report_wait_function *report_wait_function_find(const char *name)
 {
     for (size_t i = 0; i < sizeof functions / sizeof *functions; i++)

@@ -24,6 +24,13 @@ struct report_wait_function {
 /* What a function of that name waits for; NULL: it is not known to wait. */
 const struct report_wait_function *report_wait_function_find(const char *name);
 
+/* The kind of wait of a C library's function in which threads do next to nothing else, as
+ * model_event_wait says kinds; NULL: of any other. */
+const char *report_wait_kind_of_function(const char *name);
+
+/* Whether a thread is in a function of that name only while it waits for a futex. */
+bool report_wait_function_blocks(const char *name);
+
 /* What a kind of wait, as model_event_wait says it, is called in a sentence; NULL: as its word. */
 const char *report_wait_kind_text(const char *kind);
 

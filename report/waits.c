@@ -31,6 +31,36 @@ struct summing {
     uint64_t waiting, ready, all;
 };
 
+/* The kind of wait of a stack whose sample does not say it; NULL: it may have a CPU. Names of the
+ * kernel's functions say nothing: only that a function which waits has called the kernel counts, or
+ * where the kernel is not seen, that the innermost one is entered for nothing else. */
+static const char *kind_of(const struct summing *summing)
+{
+    const struct report_dataset *dataset = &summing->dataset;
+    bool in_kernel = false;
+    for (size_t i = 0; i < summing->stack.frames.count; i++) {
+        const uint32_t function =
+            report_dataset_frame_function(dataset, summing->stack.frames.items[i]);
+        const enum model_kind in =
+            function ? dataset->facts.items[function - 1].kind : MODEL_KIND_NONE;
+        if (in == MODEL_KIND_KERNEL) {
+            in_kernel = true;
+            continue;
+        }
+        if (in != MODEL_KIND_SYSTEM)
+            return NULL;
+        const char *name = report_dataset_function_name(dataset, function);
+        const char *kind = report_wait_kind_of_function(name);
+        if (kind)
+            return kind;
+        if (in_kernel ? report_wait_function_find(name) != NULL : report_wait_function_blocks(name))
+            return "futex";
+        if (!in_kernel)
+            return NULL;
+    }
+    return NULL;
+}
+
 /* The group of a stack: the innermost function of the program that is not one of a standard library
  * which is inlined there, and what the C library does for it. Names of the kernel's functions say
  * nothing. */
@@ -65,11 +95,10 @@ static struct group group_of(const struct summing *summing, const char *kind)
 
 static int add_wait(struct summing *summing, const char *kind, const struct report_cost *cost)
 {
-    const int result = report_dataset_stack(&summing->dataset, cost->node, &summing->stack);
     const struct group group = group_of(summing, kind);
     const uint64_t what = sprof_hash_text(group.what ? group.what : group.kind);
     uint64_t *number = sprof_map_at(&summing->numbers, sprof_hash_pair(what, group.function));
-    if (result || !number)
+    if (!number)
         return SPROF_ENOMEM;
     if (!*number) {
         if (sprof_vec_push(&summing->groups, group))
@@ -87,8 +116,12 @@ static int add_costs(struct summing *summing)
     for (size_t i = 0; i < dataset->costs.count && !result; i++) {
         const struct report_cost *cost = &dataset->costs.items[i];
         const char *kind = model_event_wait(dataset->events.items[cost->event - 1].name);
-        const bool is_ready = kind && !strcmp(kind, MODEL_WAIT_READY);
         summing->all += cost->cost.weight;
+        if (report_dataset_stack(dataset, cost->node, &summing->stack))
+            return SPROF_ENOMEM;
+        if (report_quality_is_wall(dataset))
+            kind = kind_of(summing);
+        const bool is_ready = kind && !strcmp(kind, MODEL_WAIT_READY);
         summing->ready += is_ready ? cost->cost.weight : 0;
         if (!kind || is_ready)
             continue;
@@ -190,7 +223,7 @@ static bool is_worth_saying(const struct report_dataset *dataset, const struct s
 {
     const bool mostly =
         report_number_share(summing->waiting + summing->ready, summing->all) >= MOST_PERCENT;
-    return (mostly || report_quality_is_waiting(dataset)) &&
+    return (mostly || report_quality_is_waiting(dataset) || report_quality_is_wall(dataset)) &&
            (summing->groups.count || summing->ready || summing->dataset.idle.cost.weight);
 }
 
@@ -237,12 +270,13 @@ int report_waits_sum_up(struct report_dataset *dataset, struct store *store,
     struct summing summing = {.waiting = 0};
     struct sprof_str text = {0};
     bool may = false;
-    if (!report_quality_has_waits(dataset) || report_quality_sees_waiting(dataset))
+    const bool is_wall = report_quality_is_wall(dataset);
+    if (!is_wall && (!report_quality_has_waits(dataset) || report_quality_sees_waiting(dataset)))
         return 0;
-    int result = may_wait(dataset, store, selection, &may, error);
-    if (result || !may)
+    int result = is_wall ? 0 : may_wait(dataset, store, selection, &may, error);
+    if (result || !(may || is_wall))
         return result;
-    all.event = MODEL_EVENT_ON_AND_OFF;
+    all.event = is_wall ? MODEL_EVENT_WALL : MODEL_EVENT_ON_AND_OFF;
     all.state = NULL;
     all.all_events = false;
     result = report_dataset_load(&summing.dataset, store, &all,

@@ -164,6 +164,7 @@ END
     done
     expect 0 "$SPROF" report -i t.db
     grep -q "of threads' time" out && ! grep -q 'not sampled' out || fail "the report speaks of CPU time"
+    grep -q "of threads' time is waiting: .*in poll by wait_in_poll" out || fail "the report does not say what it waits for"
     expect 0 "$SPROF" record --clock wall --source sigprof -F 20 -o t.db -- ./waits
     life=$(cat out)
     holds "$(value samples) > 3 * $life * 20 * 0.3 && $(value samples) < 3 * $life * 20 * 1.4" "samples at another rate"

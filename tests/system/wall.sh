@@ -87,6 +87,9 @@ launched)
     expect 0 "$SPROF" record --clock wall -o t.db -- ./waits 6
     said "wall-clock, [0-9]+ Hz a thread"
     ! grep -q EINTR err || fail "no agent is needed"
+    # The answer is the program's functions, and what they wait for.
+    grep -Eq "of threads' time is waiting: .*(asleep in rest|in main)" err || fail "the summary does not say what it waits for"
+    ! grep -q 'hrtimer_nanosleep\|\[kernel' err || fail "functions of the kernel on the first screen"
     # What the thread measured, within five standard errors of looks that meet a function by chance.
     each=$(sql t.db "SELECT avg(weight) / 1e9 FROM sample")
     for pair in rest:resting wait_in_poll:polling spin:spinning; do
@@ -102,6 +105,9 @@ launched)
         AND inclusive_weight > 1e9") > 0" "kernel frames of the wait"
     expect 0 "$SPROF" report -i t.db
     grep -q "of threads' time" out || fail "the report does not say what time it is"
+    grep -q ' rest  *waits$' out && ! grep -q '\[kernel' out || fail "the report does not name the program's functions"
+    expect 0 "$SPROF" report -i t.db --mode full
+    grep -q '\[kernel' out || fail "no functions of the kernel where they are asked for"
     ;;
 attached)
     # To a program that waits already; what it does goes on undisturbed.
