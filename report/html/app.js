@@ -133,7 +133,14 @@ class App {
         if (range.length === 2 && range.every(Number.isInteger) && range[0] >= 0 &&
             range[0] < range[1] && range[1] <= run.slots)
             state.slots = range;
+        if (this.isWall(state) && !saved.has('mode'))
+            Object.assign(state, myCode(state));
         return this.chooseMode(state);
+    }
+
+    // Samples by the wall clock, whose innermost functions are those in which the kernel waits: the program's own code is the answer.
+    isWall(state = this.state) {
+        return this.data.events[state.event].name === 'wall-clock' && this.modes(state).includes('app') && this.modes(state).includes('full');
     }
 
     // Runs that are compared are read in the least detailed of their modes.
@@ -165,7 +172,7 @@ class App {
         put('base', state.base, this.data.firstBase ?? -1);
         for (const name of ['process', 'thread', 'function', 'module'])
             put(name, state[name], -1);
-        put('mode', state.mode, recordedMode(this.run(state)));
+        put('mode', state.mode, this.isWall() ? '' : recordedMode(this.run(state)));
         put('q', state.search, '');
         put('inverted', state.inverted ? '1' : '', '');
         put('flame', state.flame ? '1' : '', '');

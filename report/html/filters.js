@@ -3,7 +3,16 @@
 
 const DROPPED = 0xffffffff; // the node of a path whose costs are left out: no array has that index
 const FILTER_BITS = {focus: 1, ignore: 2, hide: 4};
-const LIBRARY_SCOPES = '^<?(std|__gnu_cxx|__cxxabiv1|core|alloc|runtime)(::|\\.)';
+const LIBRARY_SCOPES = '^(<?(std|__gnu_cxx|__cxxabiv1|core|alloc|runtime)(::|\\.)|__gthread_)';
+
+function withoutLibraries(filters) {
+    return filters.filter(({text}) => text !== LIBRARY_SCOPES);
+}
+
+// The application alone, without the standard library and run-time code within it.
+function myCode({filters}) {
+    return {mode: 'app', filters: [...withoutLibraries(filters), {kind: 'hide', text: LIBRARY_SCOPES}]};
+}
 
 // A name as an expression that finds nothing else.
 const exactPart = text => text.replace(/[\\^$.*+?()[\]{}|]/g, '\\$&');
@@ -169,12 +178,10 @@ class FunctionMenu {
             this.app.set({...this.past.pop(), zoom: []});
     }
 
-    // The application alone, without the standard library and run-time code within it.
     toggleMine() {
-        const {state} = this.app, mine = this.isMine();
-        const others = state.filters.filter(({text}) => text !== LIBRARY_SCOPES);
-        this.change(mine ? {filters: others} : {mode: this.app.modes().includes('app') ? 'app' : state.mode,
-            filters: [...others, {kind: 'hide', text: LIBRARY_SCOPES}]});
+        const {state} = this.app, own = myCode(state);
+        this.change(this.isMine() ? {filters: withoutLibraries(state.filters)}
+            : {...own, mode: this.app.modes().includes('app') ? own.mode : state.mode});
     }
 
     isMine() {
