@@ -42,8 +42,8 @@ enum {
     PROBE_VERSION = 35,
     /* one for each probed function of a process, and one to calibrate */
     PROBE_THUNKS = 262144,
-    PROBE_POINTS = 32768,   /* behind them, for places that call: see trace/probes/points.h */
-    PROBE_OUTSIDE = 4096,   /* slots of the GOT with thunks: see trace/probes/outside.h */
+    PROBE_POINTS = 32768,   /* behind them, for places that call: see probing/points.h */
+    PROBE_OUTSIDE = 4096,   /* slots of the GOT with thunks: see probing/outside.h */
     PROBE_SLABS = 4096,     /* threads of one process that are measured at the same time */
     PROBE_BUCKETS = 64,     /* of a histogram, two an octave */
     PROBE_BUCKET_FIRST = 4, /* the first bucket ends at 2^(this + 1/2) ticks */

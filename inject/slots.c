@@ -1,4 +1,4 @@
-/* Restores GOT slots that hold thunks (trace/probes/outside.h). */
+/* Restores GOT slots that hold thunks (probing/outside.h). */
 #include "inject/leaving.h"
 
 #include <stddef.h>

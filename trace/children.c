@@ -132,7 +132,7 @@ static int add_polls(const struct trace_session *session, struct trace_polls *po
 static bool has_figures(const struct trace_session *program, pid_t pid)
 {
     const uint32_t used = atomic_load(&program->process.shared->slabs_used);
-    bool has = trace_process_find(program, pid) != NULL;
+    bool has = trace_process_find(&program->calls, pid) != NULL;
     for (uint32_t i = 0; i < used && i < program->slab_count && !has; i++)
         has = atomic_load(&program->process.shared->slabs[i].pid) == (uint32_t)pid;
     return has;
@@ -156,14 +156,14 @@ static int leave_program(struct trace_session *common, pid_t pid, bool *was_know
     if (has_left)
         *has_left = false;
     for (size_t i = 0; i < common->trace->programs.count; i++) {
-        struct trace_session *program = common->trace->programs.items[i];
+        struct trace_session *program = trace_program_at(common->trace, i);
         if (!has_figures(program, pid))
             continue;
         program->leaves = pid;
         if (trace_collect_program(program, TRACE_COLLECT_ALL))
             return SPROF_ENOMEM;
         program->leaves = 0;
-        struct trace_process *process = trace_process_find(program, pid);
+        struct trace_process *process = trace_process_find(&program->calls, pid);
         if (!process || (process->is_over && !process->has_executed))
             continue;
         *was_known = true;
@@ -204,13 +204,13 @@ static int take_program(struct trace_session *common, int fd, pid_t pid,
     }
     result = trace_program_begin(program, was_known, &error);
     if (!result) {
-        common->trace->programs.items[common->trace->programs.count++] = program;
+        common->trace->programs.items[common->trace->programs.count++] = &program->probing;
         children->programs++;
         return 0;
     }
     /* Neither programs without chosen functions nor killed ones are reported. The check comes
      * first, because a program may end once its agent goes on. */
-    const bool is_over = trace_processes_are_over(program);
+    const bool is_over = trace_processes_are_over(&program->calls);
     if (program->process.agent_fd >= 0)
         send(program->process.agent_fd, &give_up, sizeof give_up, MSG_NOSIGNAL);
     if (result != SPROF_ENOTFOUND && result != SPROF_ENOMEM && !is_over) {
@@ -292,12 +292,12 @@ static int assign(struct trace_session *common, pid_t pid, bool *is_assigned)
     int result = 0;
     *is_assigned = false;
     for (size_t i = 0; i < common->trace->programs.count && text && !result; i++) {
-        struct trace_session *program = common->trace->programs.items[i];
-        struct trace_process *process = trace_process_find(program, pid);
-        const bool shares = trace_maps_hold_program(text, program);
+        struct trace_session *program = trace_program_at(common->trace, i);
+        struct trace_process *process = trace_process_find(&program->calls, pid);
+        const bool shares = trace_maps_hold_program(text, &program->calls);
         *is_assigned |= shares;
         if (shares && (!process || process->is_over))
-            result = trace_process_add_forked(program, pid);
+            result = trace_process_add_forked(&program->calls, pid);
         else if (!shares && process && !process->is_over)
             process->is_over = process->has_executed = true;
     }
@@ -364,10 +364,10 @@ static int let_go(struct trace_session *program, struct trace_process *process,
     if (result)
         return result;
     process->is_out = true;
-    if (trace_program_is_mapped(program, pid))
+    if (trace_program_is_mapped(&program->calls, pid))
         return 0;
     result = trace_collect_program(program, TRACE_COLLECT_ALL);
-    process = trace_process_find(program, pid); /* may have moved */
+    process = trace_process_find(&program->calls, pid); /* may have moved */
     return result || end_process(program, process) ? sprof_error_memory(error) : 0;
 }
 
@@ -377,8 +377,8 @@ int trace_children_detach(struct trace_session *session, pid_t pid, uint64_t *st
     if (find(session)) /* it may have called nothing yet */
         return sprof_error_memory(error);
     for (size_t i = 0; i < session->trace->programs.count; i++) {
-        struct trace_session *program = session->trace->programs.items[i];
-        struct trace_process *process = trace_process_find(program, pid);
+        struct trace_session *program = trace_program_at(session->trace, i);
+        struct trace_process *process = trace_process_find(&program->calls, pid);
         if (process && !process->is_over && !process->is_out)
             return let_go(program, process, stopped_ns, error);
     }
@@ -389,7 +389,7 @@ int trace_children_detach(struct trace_session *session, pid_t pid, uint64_t *st
 
 static int end_program(struct trace_session *common, size_t index)
 {
-    struct trace_session *program = common->trace->programs.items[index];
+    struct trace_session *program = trace_program_at(common->trace, index);
     struct trace_children *children = common->trace->children;
     int result = 0;
     for (size_t i = 0; i < program->processes.list.count && !result; i++)
@@ -404,7 +404,7 @@ static bool any_is_over(const struct trace_session *common)
 {
     bool any = false;
     for (size_t i = 0; i < common->trace->programs.count; i++)
-        any |= trace_processes_are_over(common->trace->programs.items[i]);
+        any |= trace_processes_are_over(&trace_program_at(common->trace, i)->calls);
     return any;
 }
 
@@ -413,7 +413,7 @@ static int end_programs(struct trace_session *common)
     size_t coming;
     int result = any_is_over(common) ? scan(common, &coming) : 0;
     for (size_t i = common->trace->programs.count; i && !result; i--)
-        if (trace_processes_are_over(common->trace->programs.items[i - 1]))
+        if (trace_processes_are_over(&trace_program_at(common->trace, i - 1)->calls))
             result = end_program(common, i - 1);
     return result;
 }
@@ -422,7 +422,7 @@ static int end_programs(struct trace_session *common)
 static int set_up(struct trace_session *session, struct sprof_error *error)
 {
     counters_read_clocks(&session->times.start.ns, &session->times.start.ticks);
-    return trace_ranges_begin(session, error);
+    return trace_ranges_begin(&session->probing, error);
 }
 
 static int serve(struct trace_session *session)
@@ -440,7 +440,7 @@ static int serve(struct trace_session *session)
 static size_t count_living(struct trace_session *program)
 {
     size_t living = 0;
-    trace_processes_are_over(program);
+    trace_processes_are_over(&program->calls);
     for (size_t i = 0; i < program->processes.list.count; i++)
         living += !program->processes.list.items[i].is_over;
     return living;
@@ -453,7 +453,7 @@ static bool are_over(struct trace_session *session)
     if (!children->newcomers.count && !session->trace->programs.count)
         return scan(session, &coming) || !coming;
     for (size_t i = 0; i < session->trace->programs.count && !children->has_reported_end; i++)
-        living += count_living(session->trace->programs.items[i]);
+        living += count_living(trace_program_at(session->trace, i));
     if (living) {
         children->has_reported_end = true;
         sprof_log_message(session->options.log, SPROF_LOG_NOTE,
@@ -469,10 +469,10 @@ static void count_programs(const struct trace_session *session, struct trace_res
 {
     const struct trace_children *children = session->trace->children;
     result->programs = children->programs;
-    result->processes = session->trace->ended.probes.processes;
+    result->processes = session->trace->ended_probes.processes;
     result->left_out = children->left_out;
     for (size_t i = 0; i < session->trace->programs.count; i++)
-        result->processes += session->trace->programs.items[i]->processes.list.count;
+        result->processes += trace_program_at(session->trace, i)->processes.list.count;
 }
 
 static void close_children(struct trace_session *session)

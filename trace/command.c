@@ -1,12 +1,8 @@
 /* Executes the commands that control a trace. */
+#include "calls/calls.h"
+#include "probing/probing.h"
 #include "trace/children.h"
 #include "trace/drill/drilling.h"
-#include "trace/figures/coverage.h"
-#include "trace/figures/keep.h"
-#include "trace/figures/keep_rules.h"
-#include "trace/figures/log.h"
-#include "trace/probes/empty_range.h"
-#include "trace/probes/probes.h"
 #include "trace/several.h"
 
 #include <ctype.h>
@@ -32,7 +28,7 @@ static int begin_pause(struct trace_session *session, const char *cause, struct 
         return 0;
     session->trace->pauses = session->paused = true;
     trace_switch_all(session);
-    return trace_history_all(session, "stop", cause) ? sprof_error_memory(error) : 0;
+    return trace_history_all(&session->calls, "stop", cause) ? sprof_error_memory(error) : 0;
 }
 
 /* Only calls that were open at its start can end in a pause. */
@@ -40,7 +36,7 @@ static bool may_have_changed(const struct trace_session *session)
 {
     bool may = false;
     for (size_t i = 0; i < session->trace->programs.count; i++)
-        may |= session->trace->programs.items[i]->counts.in_flight != 0;
+        may |= trace_program_at(session->trace, i)->counts.in_flight != 0;
     return may;
 }
 
@@ -53,10 +49,10 @@ static int end_pause(struct trace_session *session, const char *cause, struct sp
     const int result = may_have_changed(session) ? trace_flush(session, error) : 0;
     if (result)
         return result;
-    trace_take_time(session);
+    trace_take_time(&session->calls);
     session->paused = false;
     trace_switch_all(session);
-    if (trace_history_all(session, "start", cause))
+    if (trace_history_all(&session->calls, "start", cause))
         return sprof_error_memory(error);
     return trace_begin_phase(session, NULL, error);
 }
@@ -73,20 +69,20 @@ static int set_mode(struct trace_session *session, enum trace_mode mode, struct 
     if (!result)
         result = trace_flush(session, error);
     const enum trace_mode before = session->mode;
-    if (!result && mode == TRACE_LOG && trace_keeps(session))
+    if (!result && mode == TRACE_LOG && trace_keeps(&session->calls))
         result = sprof_error_set(error, SPROF_EUSAGE, 0,
                                  "a trace with --keep does not log calls: both need each thread's "
                                  "ring");
     session->mode = result ? before : mode;
     for (size_t i = 0; i < session->trace->programs.count; i++) {
-        struct trace_session *program = session->trace->programs.items[i];
+        struct trace_session *program = trace_program_at(session->trace, i);
         program->mode = session->mode;
-        if (!result && mode == TRACE_COVERAGE && trace_coverage_begin(program))
+        if (!result && mode == TRACE_COVERAGE && trace_coverage_begin(&program->calls))
             result = sprof_error_memory(error);
-        trace_set_extras(program);
+        trace_set_extras(&program->calls);
     }
     trace_switch_all(session);
-    if (!result && trace_history_all(session, "mode", "command"))
+    if (!result && trace_history_all(&session->calls, "mode", "command"))
         result = sprof_error_memory(error);
     return result ? result : trace_begin_phase(session, NULL, error);
 }
@@ -135,7 +131,7 @@ static int start(void *context, char *argument, struct sprof_str *answer, struct
                           (double)duration_ns / 1e9);
     else
         sprof_str_append(answer, "calls are being measured");
-    return trace_check_awake(session, error);
+    return trace_check_awake(&session->probing, error);
 }
 
 static int stop(void *context, char *argument, struct sprof_str *answer, struct sprof_error *error)
@@ -155,14 +151,14 @@ static int clear(void *context, char *argument, struct sprof_str *answer, struct
     const int result = trace_coverage_return(session, error);
     if (result)
         return result;
-    trace_coverage_clear(session);
+    trace_coverage_clear(&session->calls);
     if (trace_clear(session))
         return sprof_error_memory(error);
     for (size_t i = 0; i < session->trace->programs.count && session->mode == TRACE_COVERAGE; i++)
-        if (trace_coverage_begin(session->trace->programs.items[i]))
+        if (trace_coverage_begin(&trace_program_at(session->trace, i)->calls))
             return sprof_error_memory(error);
     trace_switch_all(session);
-    if (trace_history_all(session, "clear", "command"))
+    if (trace_history_all(&session->calls, "clear", "command"))
         return sprof_error_memory(error);
     sprof_str_append(answer, "what was measured so far is dropped");
     return trace_begin_phase(session, NULL, error);
@@ -196,7 +192,7 @@ static int mark(void *context, char *argument, struct sprof_str *answer, struct 
 static pid_t first_process(const struct trace_session *session)
 {
     return trace_is_of_several(session) && session->trace->programs.count
-               ? session->trace->programs.items[0]->process.pid
+               ? trace_program_at(session->trace, 0)->process.pid
                : session->process.pid;
 }
 
@@ -207,7 +203,7 @@ static void append_processes(const struct trace_session *session, struct sprof_s
         sprof_str_appendf(answer, "%d", (int)session->process.pid);
     for (size_t i = 0; i < session->trace->programs.count; i++)
         sprof_str_appendf(answer, "%s%d", i ? "," : "",
-                          (int)session->trace->programs.items[i]->process.pid);
+                          (int)trace_program_at(session->trace, i)->process.pid);
 }
 
 static int status(void *context, char *argument, struct sprof_str *answer,
@@ -218,8 +214,8 @@ static int status(void *context, char *argument, struct sprof_str *answer,
     const int result = trace_flush(session, error);
     if (result)
         return result;
-    trace_add_up(session, &sums);
-    const double seconds = (double)trace_measured_ns(session) / 1e9;
+    trace_add_up(&session->calls, &sums);
+    const double seconds = (double)trace_measured_ns(&session->calls) / 1e9;
     const double left = session->trace->off_ns > session->times.now_ns
                             ? (double)(session->trace->off_ns - session->times.now_ns) / 1e9
                             : 0;
@@ -253,7 +249,7 @@ static int status(void *context, char *argument, struct sprof_str *answer,
                           1 + session->options.other_count);
     if (session->mode == TRACE_COVERAGE) {
         size_t covered, removed;
-        trace_coverage_count(session, &covered, &removed);
+        trace_coverage_count(&session->calls, &covered, &removed);
         sprof_str_appendf(answer, ", %zu function%s called, %zu probe%s removed", covered,
                           sprof_plural(covered), removed, sprof_plural(removed));
     }
@@ -262,7 +258,7 @@ static int status(void *context, char *argument, struct sprof_str *answer,
                           sums.probes_resting == 1
                               ? " rests: its function's code is as without it"
                               : "s rest: their functions' code is as without them");
-    trace_keep_describe(session, answer);
+    trace_keep_describe(&session->calls, answer);
     if (left > 0)
         sprof_str_appendf(answer, ", off in %.1f s", left);
     return 0;
@@ -275,7 +271,7 @@ static int end(void *context, char *argument, struct sprof_str *answer, struct s
     session->paused = session->trace->ends = true;
     trace_owner_end(session, true);
     trace_switch_all(session);
-    if (trace_history_all(session, "end", "command"))
+    if (trace_history_all(&session->calls, "end", "command"))
         return sprof_error_memory(error);
     control_server_hold(
         &session->trace->control); /* calls that return from then on count as open */
@@ -342,7 +338,7 @@ static int detach(void *context, char *argument, struct sprof_str *answer,
     session->paused = true;
     trace_owner_end(session, true);
     trace_switch_all(session);
-    if (trace_history_all(session, "detach", "command"))
+    if (trace_history_all(&session->calls, "detach", "command"))
         return sprof_error_memory(error);
     const int result = trace_detach(session, error);
     if (result) { /* probes stay, switched off */
@@ -359,9 +355,9 @@ static int detach(void *context, char *argument, struct sprof_str *answer,
 
 static int note_changed(struct trace_session *session)
 {
-    int result = trace_history_ranges(session);
+    int result = trace_history_ranges(&session->calls);
     for (size_t i = 0; i < session->trace->programs.count && !result; i++)
-        result = trace_history_serve(session->trace->programs.items[i]);
+        result = trace_history_serve(&trace_program_at(session->trace, i)->calls);
     return result;
 }
 
@@ -370,22 +366,23 @@ static int probe(void *context, char *argument, struct sprof_str *answer, struct
     struct trace_session *session = context;
     struct trace_sums sums;
     const uint64_t since_ns = sprof_clock_monotonic_ns() - session->times.start.ns;
-    int result = trace_change_ranges(session, argument, error);
+    int result = trace_change_ranges(&session->probing, argument, error);
     if (!result && note_changed(session))
         return sprof_error_memory(error);
     for (size_t i = 0; i < session->trace->programs.count && session->mode == TRACE_COVERAGE; i++)
-        if (trace_coverage_begin(session->trace->programs.items[i]))
+        if (trace_coverage_begin(&trace_program_at(session->trace, i)->calls))
             return sprof_error_memory(error);
     trace_switch_all(session);
-    trace_add_up(session, &sums);
+    trace_add_up(&session->calls, &sums);
     sprof_str_appendf(answer, "%zu probe%s on", sums.probes_on,
                       sums.probes_on == 1 ? " is" : "s are");
-    const uint64_t stopped_ns = trace_woken_ns(session, session->times.start.ns + since_ns);
+    const uint64_t stopped_ns =
+        trace_woken_ns(&session->probing, session->times.start.ns + since_ns);
     if (stopped_ns)
         sprof_str_appendf(answer, "; threads stood still for %.1f ms", (double)stopped_ns / 1e6);
     if (!result)
-        result = trace_ranges_append_empty(session, since_ns, answer, error);
-    return result ? result : trace_check_awake(session, error);
+        result = trace_ranges_append_empty(&session->probing, since_ns, answer, error);
+    return result ? result : trace_check_awake(&session->probing, error);
 }
 
 static int keep(void *context, char *argument, struct sprof_str *answer, struct sprof_error *error)
@@ -443,7 +440,7 @@ static int list(void *context, char *argument, struct sprof_str *answer, struct 
         const struct trace_range *range = &session->ranges.items[r];
         struct range_sums sums = {0};
         for (size_t i = 0; i < session->trace->programs.count; i++)
-            add_range_of(session->trace->programs.items[i], r, &sums);
+            add_range_of(trace_program_at(session->trace, i), r, &sums);
         sprof_str_appendf(answer, "%u\t%s\t%zu\t%zu\t%zu\t%zu\t%llu\t%.1f\t%s\n", range->number,
                           range->is_on ? "on" : "off", sums.sites, sums.on, sums.timed,
                           sums.resting, (unsigned long long)sums.calls,
@@ -532,7 +529,7 @@ static int end_delay(struct trace_session *session, struct sprof_error *error)
         return 0;
     session->options.delay_ns = 0;
     const int result = end_pause(session, "deadline", error);
-    if (!result && trace_check_awake(session, &late))
+    if (!result && trace_check_awake(&session->probing, &late))
         sprof_log_message(session->options.log, SPROF_LOG_WARNING, "%s", late.message);
     return result;
 }

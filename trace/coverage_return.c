@@ -1,6 +1,5 @@
 /* Restores probes that were removed after their first call in mode coverage, in all processes. */
-#include "trace/figures/coverage.h"
-#include "trace/probes/probes.h"
+#include "trace/tracing.h"
 
 enum { RETURN_ROUNDS = 16 };
 
@@ -10,7 +9,7 @@ static int return_to(struct trace_session *program, struct trace_process *proces
     process->is_back = true;
     const int result = trace_has_parents_memory(process->pid)
                            ? 0
-                           : trace_place_again(program, process->pid, error);
+                           : trace_place_again(&program->probing, process->pid, error);
     return result == SPROF_ENOTFOUND ? 0 : result;
 }
 
@@ -19,8 +18,8 @@ static int return_to_all(struct trace_session *session, bool *any, struct sprof_
 {
     int result = 0;
     for (size_t i = 0; i < session->trace->programs.count; i++) {
-        struct trace_session *program = session->trace->programs.items[i];
-        trace_processes_are_over(program);
+        struct trace_session *program = trace_program_at(session->trace, i);
+        trace_processes_are_over(&program->calls);
         for (size_t k = 0; k < program->processes.list.count && !result; k++) {
             struct trace_process *process = &program->processes.list.items[k];
             if (process->is_over || process->is_out || process->is_back)
@@ -35,7 +34,7 @@ static int return_to_all(struct trace_session *session, bool *any, struct sprof_
 static void note_returned(struct trace_session *session, bool are_back)
 {
     for (size_t i = 0; i < session->trace->programs.count; i++) {
-        struct trace_session *program = session->trace->programs.items[i];
+        struct trace_session *program = trace_program_at(session->trace, i);
         for (size_t k = 0; k < program->processes.list.count; k++)
             program->processes.list.items[k].is_back = false;
         for (size_t k = 0; k < program->probes.count && are_back; k++)
@@ -50,7 +49,7 @@ int trace_coverage_return(struct trace_session *session, struct sprof_error *err
     size_t covered, left, rounds = 0;
     bool any = true;
     int result = 0;
-    trace_coverage_count(session, &covered, &left);
+    trace_coverage_count(&session->calls, &covered, &left);
     while (any && left && !result) {
         any = false;
         if (membership->find && membership->find(session))

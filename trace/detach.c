@@ -19,7 +19,7 @@ static int add_jump(struct changed_by_trace *all, uint64_t address,
 
 static int list_changes(const struct trace_session *session, struct changed_by_trace *all)
 {
-    const struct trace_hook *hook = &session->loader.hook;
+    const struct trace_hook *hook = &session->hook;
     int result = hook->at ? add_jump(all, hook->at, hook->jump, hook->original) : 0;
     for (size_t i = 0; i < session->probes.count && !result; i++) {
         const struct trace_probe *probe = &session->probes.items[i];
@@ -95,6 +95,6 @@ void trace_leave_process(struct trace_session *session)
 void trace_owner_end(struct trace_session *session, bool is_ending)
 {
     for (size_t i = 0; i < session->trace->programs.count; i++)
-        if (session->trace->programs.items[i]->process.shared)
-            session->trace->programs.items[i]->process.shared->owner.is_ending = is_ending;
+        if (trace_program_at(session->trace, i)->process.shared)
+            trace_program_at(session->trace, i)->process.shared->owner.is_ending = is_ending;
 }

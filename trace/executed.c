@@ -27,15 +27,6 @@ static bool runs_other_file(struct trace_session *session, const char *link, con
     return false;
 }
 
-bool trace_executed_other(const struct trace_session *session, pid_t pid)
-{
-    char link[64];
-    struct stat file;
-    sprof_proc_shared_path(link, sizeof link, pid, "exe");
-    return session->executable.inode && !stat(link, &file) &&
-           (file.st_dev != session->executable.device || file.st_ino != session->executable.inode);
-}
-
 void trace_executed_refresh(struct trace_session *session)
 {
     char link[64], path[PATH_MAX];
@@ -56,7 +47,7 @@ void trace_executed_refresh(struct trace_session *session)
         (!is_first && may_be &&
          inject_lock_is_stale(session->process.pid, session->process.lock_fd));
     char name[32] = "the command";
-    if (trace_has_others(session))
+    if (trace_has_others(&session->probing))
         snprintf(name, sizeof name, "process %d", (int)session->process.pid);
     if (session->executable.is_replaced)
         sprof_log_message(session->options.log, SPROF_LOG_WARNING,

@@ -2,8 +2,7 @@
  * enough, they lose their probes. */
 #include "trace/governor.h"
 #include "inject/inject.h"
-#include "trace/probes/outside.h"
-#include "trace/probes/probes.h"
+#include "trace/tracing.h"
 
 #include <fcntl.h>
 #include <stdlib.h>
@@ -38,7 +37,7 @@ static bool governs(const struct trace_session *session)
 
 static double spent_ns(struct trace_session *session)
 {
-    return trace_spent_ticks(session) * session->times.ns_per_tick;
+    return trace_spent_ticks(&session->calls) * session->times.ns_per_tick;
 }
 
 static void look_after(struct trace_session *session, uint64_t now_ns)
@@ -96,8 +95,8 @@ void trace_govern_hurry(struct trace_session *common)
     const uint64_t now_ns = sprof_clock_monotonic_ns();
     bool is_any_new = false;
     for (size_t i = 0; i < common->trace->programs.count; i++)
-        is_any_new |= governs(common->trace->programs.items[i]) &&
-                      now_ns < common->trace->programs.items[i]->governor.watched_ns;
+        is_any_new |= governs(trace_program_at(common->trace, i)) &&
+                      now_ns < trace_program_at(common->trace, i)->governor.watched_ns;
     if (common->trace->urgency.is_raised || is_any_new == common->trace->overhead.urgency.is_raised)
         return;
     if (is_any_new)
@@ -124,7 +123,7 @@ static bool take_back(struct trace_session *session, int memory_fd, struct trace
 static bool is_to_go(const struct trace_session *session, const struct trace_probe *probe)
 {
     return probe->is_placed && !probe->rests && probe->governed == TRACE_GOVERNED_OFF &&
-           !trace_may_rest(session, probe);
+           !trace_may_rest(&session->probing, probe);
 }
 
 static bool is_any_to_go(const struct trace_session *session)
@@ -177,8 +176,8 @@ static void remove_probes(struct trace_session *session)
 static int note_change(struct trace_session *session, uint32_t number, double share)
 {
     static const char *const words[] = {"timed", "counted", "off"};
-    return trace_history_probe(session, number, words[session->probes.items[number].governed],
-                               "governor", share);
+    return trace_history_probe(&session->calls, number,
+                               words[session->probes.items[number].governed], "governor", share);
 }
 
 /* == Looking == */
@@ -190,7 +189,7 @@ static double self_per_call(const struct trace_probe *probe)
 
 static struct trace_call_cost cost_of(const struct trace_session *session, double cpu_ns)
 {
-    const struct probe_cost cost = trace_cost_of(session);
+    const struct probe_cost cost = trace_cost_of(&session->calls);
     return (struct trace_call_cost){
         .timed_ns = cost.whole ? cost.whole * session->times.ns_per_tick : FULL_NS,
         .counted_ns = cost.count ? cost.count * session->times.ns_per_tick : COUNT_NS,
@@ -279,8 +278,8 @@ static int lower(struct trace_session *session, struct seen *seen, double limit,
     trace_spent_lower(seen->list, seen->count, limit);
     const int result = note_changes(session, seen);
     append_changed(session, seen, names);
-    trace_switch(session);
-    trace_rest_now(session);
+    trace_switch(&session->probing);
+    trace_rest_now(&session->probing);
     if (is_any_to_go(session))
         remove_probes(session);
     return result;
@@ -305,7 +304,7 @@ static int count_again(struct trace_session *session, const struct seen *seen, d
     }
     if (!*changed)
         return result;
-    trace_switch(session);
+    trace_switch(&session->probing);
     trace_govern_anew(session);
     sprof_log_message(session->options.log, SPROF_LOG_NOTE, "%zu function%s counted again",
                       *changed, *changed == 1 ? " is" : "s are");
@@ -324,7 +323,7 @@ static int time_one(struct trace_session *session, const struct seen *seen, doub
         return 0;
     struct trace_probe *probe = &session->probes.items[best->probe];
     probe->governed = TRACE_GOVERNED_NOT;
-    trace_switch(session);
+    trace_switch(&session->probing);
     trace_govern_anew(session);
     sprof_log_message(session->options.log, SPROF_LOG_NOTE, "%s is timed again",
                       probe->function->name);
@@ -342,7 +341,7 @@ static int raise_some(struct trace_session *session, const struct seen *seen, do
 static double lower_outside(struct trace_session *session, double limit_ns)
 {
     size_t lowered;
-    const double ns = trace_outside_lower(session, limit_ns, &lowered);
+    const double ns = trace_outside_lower(&session->calls, limit_ns, &lowered);
     if (lowered)
         sprof_log_message(session->options.log, SPROF_LOG_NOTE,
                           "to hold --max-overhead the time in %zu function%s of other modules is "
@@ -401,9 +400,9 @@ int trace_govern(struct trace_session *session)
         governor->next_ns = next_ns < governor->look_ns ? next_ns : governor->look_ns;
         return 0;
     }
-    if (trace_collect(session, TRACE_COLLECT_ALL))
+    if (trace_collect(&session->calls, TRACE_COLLECT_ALL))
         return SPROF_ENOMEM;
-    const uint64_t cpu_ns = trace_program_cpu_ns(session);
+    const uint64_t cpu_ns = trace_program_cpu_ns(&session->calls);
     if (cpu_ns > governor->cpu_ns + LEAST_NS) {
         const int result = decide(session, cpu_ns - governor->cpu_ns);
         governor->cpu_ns = cpu_ns;

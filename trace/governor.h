@@ -15,7 +15,6 @@ struct trace_governor {
     double glanced_ns; /* since the look, at the last glance */
     uint64_t cpu_ns;   /* of the command, at the last look */
     double spent_ns;   /* at the last look, or when probes were new */
-    double seen_ticks; /* spent_ns while it is added up */
     double lately;     /* see trace_spent_lately */
     double recent_ns;  /* in the last second of CPU time */
     uint32_t calm;     /* cheap looks in a row */

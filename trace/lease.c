@@ -44,7 +44,7 @@ void trace_lease_set_deadline(struct trace_session *session, uint64_t off_ns)
 {
     session->trace->off_ns = off_ns;
     for (size_t i = 0; i < session->trace->programs.count && session->backend->has_agent; i++)
-        begin(session->trace->programs.items[i]);
+        begin(trace_program_at(session->trace, i));
 }
 
 /* Renews a lease. Returns the tick at which it had ended unplanned; 0: it had not. */
@@ -60,7 +60,7 @@ static uint64_t serve(struct trace_session *session)
         session->trace->off_ns = 1; /* in the past */
     begin(session);
     if (over && !is_deadline)
-        trace_switch(session);
+        trace_switch(&session->probing);
     return is_deadline ? 0 : over;
 }
 
@@ -68,7 +68,7 @@ int trace_lease_serve(struct trace_session *session, struct sprof_error *error)
 {
     uint64_t first = 0;
     for (size_t i = 0; i < session->trace->programs.count && session->backend->has_agent; i++) {
-        const uint64_t over = serve(session->trace->programs.items[i]);
+        const uint64_t over = serve(trace_program_at(session->trace, i));
         first = over && (!first || over < first) ? over : first;
     }
     const uint64_t now = probe_ticks();

@@ -2,11 +2,10 @@
  * (agent/probe/loaded.c), so probes are placed before a library's code runs. */
 #include "trace/load.h"
 #include "base/file.h"
-#include "trace/figures/coverage.h"
+#include "calls/calls.h"
+#include "probing/probing.h"
 #include "trace/governor.h"
-#include "trace/mapped_files.h"
 #include "trace/policies.h"
-#include "trace/probes/probes.h"
 
 #include "agent/agent.h"
 
@@ -29,7 +28,7 @@ static void forget_file(struct trace_session *session, struct trace_file *file)
     file->is_loaded = false;
     for (size_t i = file->first; i < file->first + file->count; i++)
         session->probes.items[i].is_placed = session->probes.items[i].rests = false;
-    trace_forget_sites(session, file->first, file->count);
+    trace_forget_sites(&session->probing, file->first, file->count);
 }
 
 /* A program may move its code into large pages, for example. The copy has the jumps, which must be
@@ -149,7 +148,7 @@ static int place_new(struct trace_loads *loads, struct plan_module *module,
     const bool is_new = !file;
     int result = 0;
     if (is_new) {
-        result = trace_choose_module(session, module, error);
+        result = trace_choose_module(&session->probing, module, error);
         const uint32_t number = (uint32_t)session->files.count - 1;
         if (!result && sprof_vec_push(&loads->files, number))
             result = sprof_error_memory(error);
@@ -164,16 +163,16 @@ static int place_new(struct trace_loads *loads, struct plan_module *module,
         return 0;
     if (note_mapping(session, mapped, file))
         return sprof_error_memory(error);
-    if (is_new && trace_ranges_extend(session, file->first))
+    if (is_new && trace_ranges_extend(&session->probing, file->first))
         return sprof_error_memory(error);
     if (is_new && (result = trace_policies_probes_added(session, file->first, error)))
         return result;
-    result = session->loader.is_serving ? trace_place_file(session, file, error)
-                                        : trace_place_live_file(session, file, error);
+    result = session->loader.is_serving ? trace_place_file(&session->probing, file, error)
+                                        : trace_place_live_file(&session->probing, file, error);
     file->is_loaded = !result;
-    if (!result && session->mode == TRACE_COVERAGE && trace_coverage_begin(session))
+    if (!result && session->mode == TRACE_COVERAGE && trace_coverage_begin(&session->calls))
         return sprof_error_memory(error);
-    trace_switch(session);
+    trace_switch(&session->probing);
     trace_govern_anew(session);
     if (is_new && !result)
         say_loaded(session, file);
@@ -198,9 +197,9 @@ static int take_new(struct trace_loads *loads, struct trace_mapped *mapped, stru
     struct plan_module module = {.path = mapped->file.path};
     const struct model_mmap mapping = trace_mapped_as_model(mapped);
     const struct image_request request = plan_request_of(session->process.pid, &mapping);
-    if (trace_stack_copier_came(session, &mapping))
-        trace_switch(session);
-    if (!trace_wants(session, &request) || is_known(loads, mapped))
+    if (trace_stack_copier_came(&session->probing, &mapping))
+        trace_switch(&session->probing);
+    if (!trace_wants(&session->probing, &request) || is_known(loads, mapped))
         return 0;
     plan_mapping(&module, session->process.pid, &mapping, cache);
     if (module.error.code)
@@ -257,7 +256,7 @@ int trace_loads_catch_up(struct trace_session *session, struct sprof_error *erro
 {
     if (!session->loads)
         return 0;
-    if (!session->loader.hook.at)
+    if (!session->hook.at)
         sprof_log_message(session->options.log, SPROF_LOG_WARNING,
                           "libraries that process %d loads later are not traced: nothing could be "
                           "put into its loader",
@@ -272,7 +271,8 @@ static int open_loads(struct trace_session *session, struct sprof_error *error)
     struct trace_loads *loads = session->loads = calloc(1, sizeof *loads);
     if (!loads)
         return sprof_error_memory(error);
-    loads->session = loads->mapped.session = session;
+    loads->session = session;
+    loads->mapped.session = &session->probing;
     if (trace_mapped_files_read(&loads->mapped))
         return sprof_error_memory(error);
     trace_mapped_files_keep(&loads->mapped);
@@ -317,7 +317,7 @@ static bool has_loader(pid_t pid)
 
 int trace_loads_begin(struct trace_session *session, struct sprof_error *error)
 {
-    struct trace_hook *hook = &session->loader.hook;
+    struct trace_hook *hook = &session->hook;
     const uint64_t at = session->process.hello.notify;
     if (!at || !session->process.hello.loaded ||
         target_read_memory(session->process.pid, at, hook->original, sizeof hook->original) !=
@@ -342,7 +342,7 @@ int trace_loads_begin(struct trace_session *session, struct sprof_error *error)
     for (size_t i = 0; i < loads->mapped.before.count; i++)
         if (at - loads->mapped.before.items[i].address < loads->mapped.before.items[i].size)
             loader = loads->mapped.before.items[i].file.path;
-    return trace_place_hook(session, loader ? loader : "", at, error);
+    return trace_place_hook(&session->probing, loader ? loader : "", at, error);
 }
 
 void trace_loads_free(struct trace_session *session)

@@ -12,13 +12,6 @@
 
 struct trace_session;
 
-/* The jump to the agent, in the function by which the loader reports libraries. */
-struct trace_hook {
-    uint64_t at;     /* 0: not placed */
-    uint64_t wanted; /* address for it in a running process; 0: none */
-    uint8_t original[PLAN_JUMP_BYTES], jump[PLAN_JUMP_BYTES];
-};
-
 struct trace_loader {
     struct probe_loading *shared; /* NULL: the loader is not followed */
     pthread_t thread;             /* raises the beat, waits for requests */
@@ -26,7 +19,6 @@ struct trace_loader {
     bool is_serving; /* for a thread of the command */
     _Atomic bool ends;
     int event_fd; /* readable for such a thread's request */
-    struct trace_hook hook;
 };
 
 /* SPROF_ELIMIT: no thread. */

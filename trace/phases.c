@@ -20,7 +20,7 @@ int trace_begin_phase(struct trace_session *session, const char *mark, struct sp
     };
     session->trace->phase++;
     return recording_add_phase(session->recording, &phase) ||
-                   trace_history_phase(session, trace_mode_words[session->mode])
+                   trace_history_phase(&session->calls, trace_mode_words[session->mode])
                ? sprof_error_memory(error)
                : 0;
 }
@@ -42,9 +42,9 @@ int trace_note_gap(struct trace_session *session, uint64_t gap_ns, struct sprof_
 void trace_switch_all(struct trace_session *session)
 {
     for (size_t i = 0; i < session->trace->programs.count; i++) {
-        struct trace_session *program = session->trace->programs.items[i];
+        struct trace_session *program = trace_program_at(session->trace, i);
         program->paused = session->paused;
-        trace_switch(program);
+        trace_switch(&program->probing);
         trace_govern_anew(program);
     }
 }

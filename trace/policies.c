@@ -1,15 +1,10 @@
 /* The table of policies: what a trace does beside counting. */
 #include "trace/policies.h"
+#include "calls/calls.h"
+#include "probing/probing.h"
 #include "trace/drill/drilling.h"
-#include "trace/figures/keep_requests.h"
-#include "trace/figures/keep_rules.h"
-#include "trace/figures/states.h"
-#include "trace/figures/warn.h"
-#include "trace/probes/heap.h"
-#include "trace/probes/outside.h"
-#include "trace/probes/probes.h"
 
-static int collect_ended(struct trace_session *program)
+static int collect_ended(struct calls_program *program)
 {
     return trace_collect(program, TRACE_COLLECT_ENDED);
 }
@@ -21,29 +16,29 @@ static int govern_by_backend(struct trace_session *program)
 
 /* The order matters: figures come before what decides by them. */
 static const struct trace_policy policies[] = {
-    {.often = trace_states_begin},
-    {.often = trace_states_read},
-    {.often = trace_collect_log},
-    {.refresh = trace_executed_refresh},
-    {.refresh = trace_processes_refresh},
-    {.serve = collect_ended},
-    {.serve = trace_coverage_serve},
-    {.refresh = trace_passed_refresh},
-    {.refresh = trace_gone_jumps_refresh},
-    {.serve = trace_outside_serve},
-    {.refresh = trace_rest_refresh},
-    {.refresh = trace_slabs_empty},
-    {.refresh = trace_compiled_refresh},
-    {.serve = govern_by_backend},
-    {.serve = trace_memory_serve},
-    {.probes_added = trace_warnings_begin},
-    {.probes_added = trace_heap_begin},
-    {.probes_added = trace_keep_begin},
-    {.probes_added = trace_requests_begin},
-    {.probes_added = trace_drilling_probes, .serve = trace_drilling_serve},
-    {.probes_added = trace_values_begin, .serve = trace_values_serve},
-    {.often = trace_govern},
-    {.serve = trace_history_serve},
+    {.calls.often = trace_states_begin},
+    {.calls.often = trace_states_read},
+    {.calls.often = trace_collect_log},
+    {.session.refresh = trace_executed_refresh},
+    {.calls.refresh = trace_processes_refresh},
+    {.calls.serve = collect_ended},
+    {.calls.serve = trace_coverage_serve},
+    {.probing.refresh = trace_passed_refresh},
+    {.probing.refresh = trace_gone_jumps_refresh},
+    {.probing.serve = trace_outside_serve, .calls.serve = trace_outside_note_modules},
+    {.probing.refresh = trace_rest_refresh},
+    {.calls.refresh = trace_slabs_empty},
+    {.session.refresh = trace_compiled_refresh},
+    {.session.serve = govern_by_backend},
+    {.calls.serve = trace_memory_serve},
+    {.calls.probes_added = trace_warnings_begin},
+    {.probing.probes_added = trace_heap_begin},
+    {.calls.probes_added = trace_keep_begin},
+    {.calls.probes_added = trace_requests_begin},
+    {.session.probes_added = trace_drilling_probes, .session.serve = trace_drilling_serve},
+    {.calls.probes_added = trace_values_begin, .calls.serve = trace_values_serve},
+    {.session.often = trace_govern},
+    {.calls.serve = trace_history_serve},
 };
 enum { POLICIES = sizeof policies / sizeof *policies };
 
@@ -52,12 +47,22 @@ int trace_policies_serve(struct trace_session *program, bool is_round)
     int result = 0;
     for (size_t i = 0; i < POLICIES && !result; i++) {
         const struct trace_policy *policy = &policies[i];
-        if (policy->often)
-            result = policy->often(program);
-        if (is_round && policy->serve && !result)
-            result = policy->serve(program);
-        if (is_round && policy->refresh && !result)
-            policy->refresh(program);
+        if (policy->calls.often)
+            result = policy->calls.often(&program->calls);
+        if (policy->session.often && !result)
+            result = policy->session.often(program);
+        if (is_round && policy->probing.serve && !result)
+            result = policy->probing.serve(&program->probing);
+        if (is_round && policy->calls.serve && !result)
+            result = policy->calls.serve(&program->calls);
+        if (is_round && policy->session.serve && !result)
+            result = policy->session.serve(program);
+        if (is_round && policy->probing.refresh && !result)
+            policy->probing.refresh(&program->probing);
+        if (is_round && policy->calls.refresh && !result)
+            policy->calls.refresh(&program->calls);
+        if (is_round && policy->session.refresh && !result)
+            policy->session.refresh(program);
     }
     return result;
 }
@@ -66,8 +71,14 @@ int trace_policies_probes_added(struct trace_session *program, size_t first,
                                 struct sprof_error *error)
 {
     int result = 0;
-    for (size_t i = 0; i < POLICIES && !result; i++)
-        if (policies[i].probes_added)
-            result = policies[i].probes_added(program, first, error);
+    for (size_t i = 0; i < POLICIES && !result; i++) {
+        const struct trace_policy *policy = &policies[i];
+        if (policy->probing.probes_added)
+            result = policy->probing.probes_added(&program->probing, first, error);
+        if (policy->calls.probes_added && !result)
+            result = policy->calls.probes_added(&program->calls, first, error);
+        if (policy->session.probes_added && !result)
+            result = policy->session.probes_added(program, first, error);
+    }
     return result;
 }

@@ -1,17 +1,12 @@
 /* Sets up one of several programs, from its agent's hello until its probes are placed. */
 #include "trace/program.h"
+#include "calls/calls.h"
 #include "inject/inject.h"
+#include "probing/probing.h"
 #include "trace/drill/drilling.h"
-#include "trace/figures/coverage.h"
-#include "trace/figures/keep_load.h"
-#include "trace/figures/keep_requests.h"
-#include "trace/figures/warn.h"
 #include "trace/governor.h"
 #include "trace/load.h"
 #include "trace/obstacles.h"
-#include "trace/probes/outside.h"
-#include "trace/probes/points.h"
-#include "trace/probes/probes.h"
 
 #include "agent/agent.h"
 
@@ -30,8 +25,7 @@ struct trace_session *trace_program_make(struct trace_session *common, int fd, p
     program->options = common->options;
     program->options.command = NULL;
     program->common = common;
-    program->backend = common->backend;
-    program->trace = common->trace;
+    trace_session_join(program, common->trace, common->backend);
     program->recording = common->recording;
     program->run = common->run;
     program->event = common->event;
@@ -64,19 +58,19 @@ void trace_program_release(struct trace_session *session)
     inject_process_release(&session->process);
     for (size_t i = 0; i < session->files.count; i++)
         plan_release(&session->files.items[i].plan);
-    trace_figures_release(session);
+    trace_figures_release(&session->calls);
     trace_values_release(&session->values);
-    trace_keep_forget_load(session);
-    trace_requests_release(session);
-    trace_warnings_free(session);
-    trace_points_free(session);
-    trace_outside_free(session);
+    trace_keep_forget_load(&session->calls);
+    trace_requests_release(&session->calls);
+    trace_warnings_free(&session->calls);
+    trace_points_free(&session->probing);
+    trace_outside_free(&session->probing);
     sprof_vec_release(&session->files);
     sprof_vec_release(&session->probes);
     sprof_vec_release(&session->ranges);
     free(session->history.states);
     trace_below_program_free(session->below);
-    trace_processes_release(session);
+    trace_processes_release(&session->calls);
     sprof_arena_release(&session->arena);
 }
 
@@ -88,17 +82,17 @@ void trace_program_free(struct trace_session *program)
 
 int trace_program_end(struct trace_session *common, size_t index, enum trace_collecting what)
 {
-    struct trace_session *program = common->trace->programs.items[index];
+    struct trace_session *program = trace_program_at(common->trace, index);
     struct trace_sums sums = {0};
     trace_loader_close(&program->loader);
     const int result = trace_collect_program(program, what);
     trace_drilling_program_ends(program);
-    trace_program_add_up(program, &sums);
+    trace_program_add_up(&program->calls, &sums);
     trace_add_ended(&common->trace->ended.calls, &sums);
-    trace_count_probes(program, &common->trace->ended.probes);
-    common->trace->ended.probes.processes += program->processes.list.count;
-    common->trace->ended.cpu_ns += trace_program_cpu_ns(program);
-    common->trace->known_cost = trace_cost_of(program);
+    trace_count_probes(program, &common->trace->ended_probes);
+    common->trace->ended_probes.processes += program->processes.list.count;
+    common->trace->ended.cpu_ns += trace_program_cpu_ns(&program->calls);
+    common->trace->known_cost = trace_cost_of(&program->calls);
     if (program->process.stopped_ns > common->process.stopped_ns)
         common->process.stopped_ns = program->process.stopped_ns;
     common->trace->programs.items[index] =
@@ -111,7 +105,7 @@ int trace_programs_poll(const struct trace_session *common, struct trace_polls *
 {
     int result = 0;
     for (size_t i = 0; i < common->trace->programs.count && !result; i++) {
-        const struct trace_session *program = common->trace->programs.items[i];
+        const struct trace_session *program = trace_program_at(common->trace, i);
         for (size_t k = 0; k < program->processes.list.count && !result; k++) {
             const struct pollfd end = {.fd = program->processes.list.items[k].fd, .events = POLLIN};
             if (end.fd >= 0)
@@ -127,7 +121,7 @@ static pid_t known_parent(const struct trace_session *common, pid_t pid)
     struct sprof_proc_status status;
     if (sprof_proc_status_read(pid, &status))
         for (size_t i = 0; i < common->trace->programs.count; i++)
-            if (trace_process_find(common->trace->programs.items[i], status.parent))
+            if (trace_process_find(&trace_program_at(common->trace, i)->calls, status.parent))
                 return status.parent;
     return common->process.pid;
 }
@@ -181,7 +175,7 @@ static int check_program(const struct trace_session *program, struct sprof_error
 int trace_program_begin(struct trace_session *program, bool was_known, struct sprof_error *error)
 {
     struct trace_session *common = program->common;
-    if (trace_process_add(program, program->process.pid))
+    if (trace_process_add(&program->calls, program->process.pid))
         return sprof_error_memory(error);
     int result = inject_hello_check(&program->process, error);
     if (!result)
@@ -189,20 +183,32 @@ int trace_program_begin(struct trace_session *program, bool was_known, struct sp
     if (!result && note_process(program, was_known))
         result = sprof_error_memory(error);
     if (!result)
-        result = trace_choose(program, error);
+        result = trace_choose(&program->probing, error);
     if (result)
         return result;
     if (common->trace->programs.count)
-        common->trace->known_cost = trace_cost_of(common->trace->programs.items[0]);
-    trace_program_note_modules(program);
+        common->trace->known_cost = trace_cost_of(&trace_program_at(common->trace, 0)->calls);
+    trace_program_note_modules(&program->calls);
     result = program->backend->place(program, error);
     if (result)
         return result; /* the caller lets the waiting agent go */
     close(program->process.agent_fd);
     program->process.agent_fd = -1;
-    if (program->mode == TRACE_COVERAGE && trace_coverage_begin(program))
+    if (program->mode == TRACE_COVERAGE && trace_coverage_begin(&program->calls))
         result = sprof_error_memory(error);
     trace_govern_anew(program);
-    program->governor.cpu_ns = trace_program_cpu_ns(program);
+    program->governor.cpu_ns = trace_program_cpu_ns(&program->calls);
     return result;
+}
+
+void trace_count_probes(const struct trace_session *session, struct trace_result *result)
+{
+    result->refused += session->counts.refused;
+    for (size_t i = 0; i < session->probes.count; i++) {
+        const struct trace_probe *probe = &session->probes.items[i];
+        result->probes += probe->is_chosen;
+        result->entry_only += probe->is_chosen && probe->tier != PROBE_FULL;
+        result->governed_count += probe->is_chosen && probe->governed == TRACE_GOVERNED_COUNT;
+        result->governed_off += probe->is_chosen && probe->governed == TRACE_GOVERNED_OFF;
+    }
 }

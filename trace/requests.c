@@ -5,9 +5,10 @@
 #include <errno.h>
 #include <sys/socket.h>
 
-int64_t trace_ask(struct trace_session *session, enum probe_request_kind kind, uint64_t address,
+int64_t trace_ask(struct probing_program *program, enum probe_request_kind kind, uint64_t address,
                   uint64_t size, int fd)
 {
+    struct trace_session *session = trace_session_of(program);
     const struct probe_request request = {
         .kind = kind, .fd = session->process.memory_there, .address = address, .size = size};
     struct probe_answer answer;

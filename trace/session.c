@@ -1,11 +1,8 @@
 /* Opens a tracing session: launches the command or finds the process, and begins a recording. */
+#include "calls/calls.h"
 #include "inject/inject.h"
 #include "plan/plan.h"
 #include "trace/drill/drilling.h"
-#include "trace/figures/keep_requests.h"
-#include "trace/figures/keep_rules.h"
-#include "trace/figures/states.h"
-#include "trace/figures/warn.h"
 #include "trace/program.h"
 
 #include <errno.h>
@@ -168,6 +165,14 @@ static int open_target(struct trace_session *session, struct sprof_error *error)
     return result;
 }
 
+/* A command that waits is answered sooner. */
+static void hurry_if_asked(struct calls_program *program)
+{
+    struct trace *trace = trace_session_of(&program->probing)->trace;
+    if (!trace->urgency.is_raised && control_server_is_asked(&trace->control))
+        sprof_urgency_raise(&trace->urgency);
+}
+
 static int open_session(struct trace_session **out, const struct trace_options *options,
                         struct sprof_error *error)
 {
@@ -186,6 +191,7 @@ static int open_session(struct trace_session **out, const struct trace_options *
         trace_entry_close(&entry);
         return result ? result : sprof_error_memory(error);
     }
+    trace_session_join(session, session->trace, backend);
     session->process = INJECT_PROCESS_NONE;
     session->process.log = options->log;
     session->process.no_cache = options->no_cache;
@@ -193,7 +199,9 @@ static int open_session(struct trace_session **out, const struct trace_options *
     if (backend->needs_keeper)
         inject_keeper_begin(&session->trace->keeper, options->log);
     session->options = *options;
-    session->backend = backend;
+    session->trace->events.look = hurry_if_asked;
+    session->trace->may_grow = options->children;
+    session->trace->has_others = session->stands_for_all = options->other_count;
     session->trace->membership = options->children      ? &trace_of_children
                                  : options->other_count ? &trace_of_several
                                                         : &trace_of_one;
@@ -209,7 +217,7 @@ static int open_session(struct trace_session **out, const struct trace_options *
     session->process.agent_fd = entry.agent_fd;
     session->trace->control = CONTROL_SERVER_NONE;
     session->process.pid = options->pid;
-    result = trace_keep_open(session->trace, options, error);
+    result = trace_keep_open(&session->trace->calls, options, error);
     if (!result)
         result = trace_drilling_begin(session, error);
     if (!result)
@@ -260,13 +268,13 @@ void trace_free(struct trace_session *session)
     if (session->trace->membership->free)
         session->trace->membership->free(session);
     for (size_t i = 0; i < session->trace->programs.count; i++)
-        if (session->trace->programs.items[i] != session)
-            trace_program_free(session->trace->programs.items[i]);
+        if (trace_program_at(session->trace, i) != session)
+            trace_program_free(trace_program_at(session->trace, i));
     inject_hold_release(&session->trace->hold);
     trace_program_release(session);
     inject_keeper_end(&session->trace->keeper);
     trace_drilling_free(session->trace->drilling);
-    trace_keep_release(session->trace);
+    trace_keep_release(&session->trace->calls);
     trace_states_free(session->trace->states);
     sprof_vec_release(&session->trace->programs);
     sprof_map_release(&session->trace->covered.nodes);

@@ -1,7 +1,7 @@
 /* Traces several running processes. Each has its own session; they share recording and control. */
 #include "trace/several.h"
+#include "calls/calls.h"
 #include "inject/inject.h"
-#include "trace/figures/coverage.h"
 #include "trace/program.h"
 #include "trace/set_up.h"
 
@@ -44,7 +44,7 @@ static int open_process(struct trace_session *common, pid_t pid, struct sprof_er
         return refuse_uprobes(pid, entry.choice.reason, error);
     }
     struct trace_session *program = trace_program_make(common, entry.agent_fd, pid, &not_yet);
-    if (!program || sprof_vec_push(&common->trace->programs, program)) {
+    if (!program || sprof_vec_push(&common->trace->programs, &program->probing)) {
         trace_entry_close(&entry);
         free(program);
         return sprof_error_memory(error);
@@ -83,13 +83,13 @@ static int set_up_process(struct trace_session *program, struct sprof_error *err
     if (program->backend->needs_keeper)
         inject_keeper_watch(&program->trace->keeper, program->process.pid,
                             program->backend->borrows, program->process.lock_fd);
-    int result = trace_process_add(program, program->process.pid)
+    int result = trace_process_add(&program->calls, program->process.pid)
                      ? sprof_error_memory(error)
                      : trace_program_set_up(program, error);
-    if (!result && program->mode == TRACE_COVERAGE && trace_coverage_begin(program))
+    if (!result && program->mode == TRACE_COVERAGE && trace_coverage_begin(&program->calls))
         result = sprof_error_memory(error);
     if (!result) {
-        program->governor.cpu_ns = trace_program_cpu_ns(program);
+        program->governor.cpu_ns = trace_program_cpu_ns(&program->calls);
         return 0;
     }
     if (inject_lock_has_become_stale(program->process.pid, program->process.lock_fd)) {
@@ -103,7 +103,7 @@ static int set_up_process(struct trace_session *program, struct sprof_error *err
 
 static void leave_out(struct trace_session *common, size_t index, const struct sprof_error *why)
 {
-    struct trace_session *program = common->trace->programs.items[index];
+    struct trace_session *program = trace_program_at(common->trace, index);
     sprof_log_message(common->options.log, SPROF_LOG_WARNING, "process %d is not traced: %s",
                       (int)program->process.pid, why->message);
     trace_leave_process(program);
@@ -120,10 +120,10 @@ static void leave_out(struct trace_session *common, size_t index, const struct s
  * trace_leave_process for each. */
 static int set_up(struct trace_session *session, struct sprof_error *error)
 {
-    int result = trace_ranges_begin(session, error);
+    int result = trace_ranges_begin(&session->probing, error);
     for (size_t i = 0; i < session->trace->programs.count && !result;) {
-        const pid_t pid = session->trace->programs.items[i]->process.pid;
-        result = set_up_process(session->trace->programs.items[i], error);
+        const pid_t pid = trace_program_at(session->trace, i)->process.pid;
+        result = set_up_process(trace_program_at(session->trace, i), error);
         if (result == SPROF_ENOTFOUND && session->trace->programs.count > 1) {
             leave_out(session, i, error);
             *error = (struct sprof_error){0};
@@ -146,9 +146,9 @@ static int serve(struct trace_session *session)
 {
     int result = 0;
     for (size_t i = session->trace->programs.count; i && !result; i--) {
-        struct trace_session *program = session->trace->programs.items[i - 1];
+        struct trace_session *program = trace_program_at(session->trace, i - 1);
         const pid_t pid = program->process.pid;
-        if (!trace_processes_are_over(program))
+        if (!trace_processes_are_over(&program->calls))
             continue;
         result = trace_program_end(session, i - 1, TRACE_COLLECT_LAST);
         if (session->trace->programs.count)
@@ -163,15 +163,15 @@ static int serve(struct trace_session *session)
 static int detach_process(struct trace_session *common, size_t index, uint64_t *stopped_ns,
                           struct sprof_error *error)
 {
-    struct trace_session *program = common->trace->programs.items[index];
+    struct trace_session *program = trace_program_at(common->trace, index);
     program->paused = true;
     program->process.shared->owner.is_ending = true;
-    trace_switch(program);
+    trace_switch(&program->probing);
     const int result = trace_detach(program, error);
     if (result) {
         program->paused = common->paused;
         program->process.shared->owner.is_ending = false;
-        trace_switch(program);
+        trace_switch(&program->probing);
         return result;
     }
     target_forget(common->trace->target, program->process.pid); /* commands no longer find it */
@@ -200,7 +200,7 @@ int trace_several_detach(struct trace_session *session, pid_t pid, uint64_t *sto
 
 static void count_programs(const struct trace_session *session, struct trace_result *result)
 {
-    const struct trace_result *ended = &session->trace->ended.probes;
+    const struct trace_result *ended = &session->trace->ended_probes;
     result->processes = ended->processes + session->trace->programs.count;
     result->probes += ended->probes;
     result->entry_only += ended->entry_only;
@@ -208,7 +208,7 @@ static void count_programs(const struct trace_session *session, struct trace_res
     result->governed_count += ended->governed_count;
     result->governed_off += ended->governed_off;
     for (size_t i = 0; i < session->trace->programs.count; i++) {
-        const struct trace_session *program = session->trace->programs.items[i];
+        const struct trace_session *program = trace_program_at(session->trace, i);
         trace_count_probes(program, result);
         if (program->process.stopped_ns > result->stopped_ns)
             result->stopped_ns = program->process.stopped_ns;

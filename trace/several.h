@@ -10,12 +10,6 @@ static inline bool trace_is_of_several(const struct trace_session *session)
     return session->common == session && session->options.other_count;
 }
 
-/* Whether the trace has other processes. Names in options may belong to these. */
-static inline bool trace_has_others(const struct trace_session *session)
-{
-    return session->common->options.other_count;
-}
-
 /* Removes the probes from one process, or from all (pid 0). *stopped_ns: the longest stop. Errors
  * as of trace_detach; SPROF_ENOTFOUND: not in this trace. */
 int trace_several_detach(struct trace_session *session, pid_t pid, uint64_t *stopped_ns,

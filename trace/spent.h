@@ -2,16 +2,11 @@
 #ifndef SPROF_TRACE_SPENT_H
 #define SPROF_TRACE_SPENT_H
 
+#include "probing/probing.h"
+
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
-
-/* What the governor lets a probe do. */
-enum trace_governed {
-    TRACE_GOVERNED_NOT,
-    TRACE_GOVERNED_COUNT,
-    TRACE_GOVERNED_OFF, /* the probe is removed */
-};
 
 /* A function that was called since the last look. */
 struct trace_spent {

@@ -1,4 +1,4 @@
-/* Unusual cases of calls that leave the traced modules (trace/probes/outside.h). */
+/* Unusual cases of calls that leave the traced modules (probing/outside.h). */
 #include "agent/probe/call.h"
 #include "agent/probe/paths.h"
 

@@ -1,4 +1,4 @@
-/* Unusual cases of call points (trace/probes/points.h). */
+/* Unusual cases of call points (probing/points.h). */
 #include "agent/probe/call.h"
 
 /* Restores the return address, so unwinders ignore the record. */

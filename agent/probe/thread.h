@@ -126,7 +126,7 @@ static inline bool is_point_of(const struct record *record, uint64_t slot)
     return record->slot == (slot | POINT) && !is_jumper(record);
 }
 
-/* See trace/probes/outside.h. */
+/* See probing/outside.h. */
 static inline bool is_outside(const struct thread *thread, const struct record *record)
 {
     const uint64_t function = (uint64_t)(stat_of(record) - thread->stats);

@@ -54,7 +54,7 @@ COMMON = re.compile(
 )
 
 # Libraries whose public header shows further headers of theirs.
-WITH_PARTS = {"agent", "arch", "base", "counters", "inject", "model", "plan", "recording", "rules", "store", "trace", "uprobe"}
+WITH_PARTS = {"agent", "arch", "base", "calls", "counters", "inject", "model", "plan", "probing", "recording", "rules", "store", "trace", "uprobe"}
 
 # Public headers that few need: the library's own does not include them.
 APART = {"base/compat.h", "arch/probe.h"}

@@ -18,7 +18,7 @@ while read -r file; do
             -DSPROF_ARCH_BPF_HEADER="\"$processor/bpf.h\"" -idirafter /usr/include
             -idirafter "/usr/include/$("$cc" -print-multiarch)")
         ;;
-    *) command=("$cc" -std=gnu17 -D_GNU_SOURCE -Werror=implicit-function-declaration -fsyntax-only
+    *) command=("$cc" -std=gnu17 -fms-extensions -D_GNU_SOURCE -Werror=implicit-function-declaration -fsyntax-only
         -DSPROF_ARCH_HEADER="\"$processor/machine.h\"" -I"$generated") ;;
     esac
     sources=$((sources + 1))

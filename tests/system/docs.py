@@ -24,7 +24,7 @@ problems = []
 
 
 def is_there(path, page):
-    """A path from the top, from the page, or the end of one: `probes/rest.c` for `trace/probes/rest.c`."""
+    """A path from the top, from the page, or the end of one: `probe/start.c` for `agent/probe/start.c`."""
     beside = os.path.normpath(os.path.join(os.path.dirname(page), path))
     return path in ends or beside in files or "*" in path and any(fnmatch.fnmatch(name, path) for name in ends)
 

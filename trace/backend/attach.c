@@ -1,5 +1,6 @@
 /* Traces a running process: a borrowed thread loads the agent. */
 #include "trace/backend/borrowed.h"
+#include "trace/requests.h"
 
 const struct probe_backend probe_backend_attach = {
     .source = "probes injected",
@@ -15,4 +16,5 @@ const struct probe_backend probe_backend_attach = {
     .enter = trace_borrowed_enter,
     .begin = trace_borrowed_begin,
     .open_code = trace_borrowed_open_code,
+    .ask = trace_ask,
 };

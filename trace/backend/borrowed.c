@@ -1,7 +1,7 @@
 /* Enters a program with a borrowed thread, which loads the agent. */
 #include "trace/backend/borrowed.h"
+#include "probing/probing.h"
 #include "trace/handshake.h"
-#include "trace/probes/probes.h"
 
 static int enter(struct inject_process *process, void *context, struct sprof_error *error)
 {
@@ -10,7 +10,7 @@ static int enter(struct inject_process *process, void *context, struct sprof_err
     if (!result)
         result = trace_share_memory(session, error);
     if (!result)
-        result = trace_make_islands(session, error);
+        result = trace_make_islands(&session->probing, error);
     return result ? result : trace_loads_begin(session, error);
 }
 
@@ -21,12 +21,12 @@ int trace_borrowed_enter(struct trace_session *session, struct sprof_error *erro
 
 int trace_borrowed_begin(struct trace_session *session, struct sprof_error *error)
 {
-    const int result = trace_place_live(session, error);
+    const int result = trace_place_live(&session->probing, error);
     return result ? result : trace_loads_catch_up(session, error);
 }
 
-int trace_borrowed_open_code(struct trace_session *session, struct sprof_error *error)
+int trace_borrowed_open_code(struct probing_program *program, struct sprof_error *error)
 {
-    const int fd = inject_open_code(&session->process);
-    return fd >= 0 ? fd : trace_no_descriptor(session, error);
+    const int fd = inject_open_code(&program->process);
+    return fd >= 0 ? fd : trace_no_descriptor(trace_session_of(program), error);
 }

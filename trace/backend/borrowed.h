@@ -9,6 +9,6 @@
 
 int trace_borrowed_enter(struct trace_session *session, struct sprof_error *error);
 int trace_borrowed_begin(struct trace_session *session, struct sprof_error *error);
-int trace_borrowed_open_code(struct trace_session *session, struct sprof_error *error);
+int trace_borrowed_open_code(struct probing_program *session, struct sprof_error *error);
 
 #endif

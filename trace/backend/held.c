@@ -1,5 +1,6 @@
 /* Traces a command that cannot preload the agent: enters it at main like a running process. */
 #include "trace/backend/borrowed.h"
+#include "trace/requests.h"
 
 static int open_hold(struct trace_session *session, struct sprof_error *error)
 {
@@ -48,4 +49,5 @@ const struct probe_backend probe_backend_held = {
     .enter = trace_borrowed_enter,
     .begin = trace_borrowed_begin,
     .open_code = trace_borrowed_open_code,
+    .ask = trace_ask,
 };

@@ -1,7 +1,8 @@
 /* Traces a listening process, whose agent passes its memory through a socket. */
 #include "inject/inject.h"
+#include "probing/probing.h"
 #include "trace/handshake.h"
-#include "trace/probes/switches.h"
+#include "trace/requests.h"
 #include "trace/set_up.h"
 
 #include <fcntl.h>
@@ -11,10 +12,25 @@ static int meet(struct trace_session *session, struct sprof_error *error)
     return inject_listening_meet(&session->process, error);
 }
 
-static int open_code(struct trace_session *session, struct sprof_error *error)
+static int open_code(struct probing_program *program, struct sprof_error *error)
 {
-    const int fd = fcntl(session->process.code_fd, F_DUPFD_CLOEXEC, 0);
-    return fd >= 0 ? fd : trace_no_descriptor(session, error);
+    const int fd = fcntl(program->process.code_fd, F_DUPFD_CLOEXEC, 0);
+    return fd >= 0 ? fd : trace_no_descriptor(trace_session_of(program), error);
+}
+
+static int number(struct trace_session *session, struct sprof_error *error)
+{
+    return trace_switches_number(&session->probing, error);
+}
+
+static int begin(struct trace_session *session, struct sprof_error *error)
+{
+    return trace_switches_begin(&session->probing, error);
+}
+
+static void leave(struct trace_session *session)
+{
+    trace_switches_leave(&session->probing);
 }
 
 const struct probe_backend probe_backend_listening = {
@@ -23,10 +39,11 @@ const struct probe_backend probe_backend_listening = {
     .only_embedded = true,
     .is_live = true,
     .meet = meet,
-    .number = trace_switches_number,
+    .number = number,
     .place = trace_place_by_agent,
     .enter = trace_share_memory,
-    .begin = trace_switches_begin,
+    .begin = begin,
     .open_code = open_code,
-    .take_out = trace_switches_leave,
+    .ask = trace_ask,
+    .take_out = leave,
 };

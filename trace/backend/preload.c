@@ -3,6 +3,7 @@
 #include "trace/children.h"
 #include "trace/handshake.h"
 #include "trace/load.h"
+#include "trace/requests.h"
 #include "trace/set_up.h"
 
 #include <errno.h>
@@ -83,10 +84,10 @@ static int begin(struct trace_session *session, struct sprof_error *error)
     return trace_send_off(session, error);
 }
 
-static int open_code(struct trace_session *session, struct sprof_error *error)
+static int open_code(struct probing_program *program, struct sprof_error *error)
 {
     int fd;
-    const int result = inject_memory_open(session->process.pid, &fd, error);
+    const int result = inject_memory_open(program->process.pid, &fd, error);
     return result ? result : fd;
 }
 
@@ -104,4 +105,5 @@ const struct probe_backend probe_backend_preload = {
     .enter = trace_share_memory,
     .begin = begin,
     .open_code = open_code,
+    .ask = trace_ask,
 };

@@ -43,6 +43,33 @@ static void free_uprobes(struct trace_session *session)
     trace_uprobes_free(session->uprobes);
 }
 
+/* == Figures, for the libraries below a session == */
+
+static int read_figures(struct calls_program *program, bool at_once)
+{
+    return trace_uprobes_read(trace_session_of(&program->probing), at_once);
+}
+
+static int clear(struct calls_program *program)
+{
+    return trace_uprobes_clear(trace_session_of(&program->probing));
+}
+
+static bool has_ended(const struct calls_program *program, uint32_t tid)
+{
+    return trace_uprobes_has_ended(trace_session_of(&program->probing), tid);
+}
+
+static struct probe_cost cost_of(const struct calls_program *program, uint32_t function)
+{
+    return trace_uprobes_cost(trace_session_of(&program->probing), function);
+}
+
+static void switched(struct probing_program *program)
+{
+    trace_uprobes_switch(trace_session_of(program));
+}
+
 const struct probe_backend probe_backend_uprobe = {
     .source = "uprobes",
     .mechanism = "uprobe",
@@ -53,11 +80,11 @@ const struct probe_backend probe_backend_uprobe = {
     .meet = meet,
     .place = trace_uprobes_place,
     .may_stand = trace_uprobe_may_stand,
-    .read = trace_uprobes_read,
-    .clear = trace_uprobes_clear,
-    .has_ended = trace_uprobes_has_ended,
-    .cost = trace_uprobes_cost,
-    .switched = trace_uprobes_switch,
+    .read = read_figures,
+    .clear = clear,
+    .has_ended = has_ended,
+    .cost = cost_of,
+    .switched = switched,
     .govern = trace_uprobes_govern,
     .lost = trace_uprobes_lost,
     .take_out = trace_uprobes_take_out,

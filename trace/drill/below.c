@@ -32,7 +32,7 @@ static uint64_t new_count(uint64_t now, uint64_t *before)
 static double new_time(const struct trace_session *program, int64_t now, int64_t *before)
 {
     const int64_t ticks = counters_limit_time((int64_t)((uint64_t)now - (uint64_t)*before),
-                                              trace_most_ticks(program));
+                                              trace_most_ticks(&program->calls));
     *before = now;
     return ticks > 0 ? (double)ticks * program->times.ns_per_tick : 0;
 }
@@ -144,7 +144,7 @@ static int read_node(struct trace_below_reader *reader, struct trace_session *pr
 static int read_nodes(struct trace_below_reader *reader, struct trace_session *program,
                       struct trace_below_slab *seen, uint32_t slab)
 {
-    const struct counters_pages pages = trace_pages(program);
+    const struct counters_pages pages = trace_pages(&program->calls);
     struct counters_walk walk = counters_walk_nodes(&pages, slab);
     int result = 0;
     while (!result && counters_walk_next(&walk)) {
@@ -246,7 +246,7 @@ int trace_below_read(struct trace_below_reader *reader, struct trace_session *pr
     struct trace_below_slab **index = &program->below->slabs[slab], *seen = *index;
     if (!seen && !(seen = *index = calloc(1, sizeof *seen)))
         return SPROF_ENOMEM;
-    const struct counters_pages pages = trace_pages(program);
+    const struct counters_pages pages = trace_pages(&program->calls);
     const int result = read_nodes(reader, program, seen, slab);
     return result ? result : read_stats(reader, program, seen, counters_slab_stats(&pages, slab));
 }

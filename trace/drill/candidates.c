@@ -1,8 +1,6 @@
 /* Finds callees for drill-downs, in all programs. */
+#include "probing/probing.h"
 #include "trace/drill/drilling.h"
-#include "trace/probes/callees.h"
-#include "trace/probes/probes.h"
-#include "trace/probes/ranges.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -86,7 +84,8 @@ static int offer(struct candidates *candidates, struct trace_drilling *drilling,
 static bool may_be_added(const struct trace_session *program, size_t probe)
 {
     const struct trace_probe *one = &program->probes.items[probe];
-    return (one->is_spare || one->is_chosen) && trace_ranges_decide(program, probe) != '-';
+    return (one->is_spare || one->is_chosen) &&
+           trace_ranges_decide(&program->probing, probe) != '-';
 }
 
 /* == What a function calls == */
@@ -115,13 +114,13 @@ static int find_in(struct candidates *candidates, struct trace_drilling *drillin
 {
     struct trace_callees *callees = NULL, *called = NULL;
     bool open, foreign;
-    int result = trace_callees_of(&callees, program, program->probes.items[probe].file,
+    int result = trace_callees_of(&callees, &program->probing, program->probes.items[probe].file,
                                   index_of(program, probe), &open, &foreign);
     const bool is_any = by == RULES_BY_POINTER ? open : foreign;
     if (!result && by == RULES_BY_CALL)
         result = offer_found(candidates, drilling, program, callees, false, probe);
     else if (!result && is_any)
-        result = trace_callees_called(&called, program);
+        result = trace_callees_called(&called, &program->probing);
     if (!result && called)
         result = offer_found(candidates, drilling, program, called, true, probe);
     trace_callees_free(callees);
@@ -137,9 +136,9 @@ int trace_drilling_callees(void *context, uint32_t function, enum rules_found_by
     struct candidates candidates = {0};
     int result = 0;
     for (size_t i = 0; i < trace->programs.count && !result; i++) {
-        const size_t probe = trace_drilling_probe(drilling, trace->programs.items[i], function);
+        const size_t probe = trace_drilling_probe(drilling, trace_program_at(trace, i), function);
         if (probe != SIZE_MAX)
-            result = find_in(&candidates, drilling, trace->programs.items[i], probe, by);
+            result = find_in(&candidates, drilling, trace_program_at(trace, i), probe, by);
     }
     if (candidates.list.count)
         qsort(candidates.list.items, candidates.list.count, sizeof *candidates.list.items,

@@ -1,8 +1,7 @@
 /* Runs the drill-downs of a trace. */
 #include "trace/drill/drilling.h"
-#include "trace/figures/values.h"
-#include "trace/probes/probes.h"
-#include "trace/probes/ranges.h"
+#include "calls/calls.h"
+#include "probing/probing.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -25,6 +24,8 @@ int trace_drilling_begin(struct trace_session *common, struct sprof_error *error
         return sprof_error_memory(error);
     drilling->common = common;
     common->trace->drilling = drilling;
+    common->trace->events.thread_ends = trace_drilling_thread_ends;
+    common->trace->events.slab_is_empty = trace_drilling_slab_empty;
     return 0;
 }
 
@@ -125,8 +126,8 @@ static int read_programs(struct trace_drilling *drilling)
     const struct trace *trace = drilling->common->trace;
     int result = 0;
     for (size_t i = 0; i < trace->programs.count && !result; i++) {
-        struct trace_session *program = trace->programs.items[i];
-        const struct counters_pages pages = trace_pages(program);
+        struct trace_session *program = trace_program_at(trace, i);
+        const struct counters_pages pages = trace_pages(&program->calls);
         const uint32_t slabs = counters_slab_count(&pages);
         result = trace_drilling_list_on(drilling, program);
         for (uint32_t slab = 0; slab < slabs && !result; slab++)
@@ -192,11 +193,11 @@ static uint64_t switch_all(struct trace_drilling *drilling)
     for (size_t i = 0; i < trace->programs.count; i++) {
         bool is_any = false;
         for (size_t r = 0; r < drilling->reader.root_count; r++)
-            is_any |= switch_program(drilling, trace->programs.items[i], &drilling->drills[r]);
+            is_any |= switch_program(drilling, trace_program_at(trace, i), &drilling->drills[r]);
         if (is_any)
-            trace_switch(trace->programs.items[i]);
+            trace_switch(&trace_program_at(trace, i)->probing);
     }
-    return trace_woken_ns(drilling->common, begin_ns);
+    return trace_woken_ns(&drilling->common->probing, begin_ns);
 }
 
 /* Calls during switching do not count, nor do those before values were found for rules. */
@@ -205,14 +206,14 @@ static int begin_window(struct trace_drilling *drilling, uint64_t stopped_ns)
     const struct trace *trace = drilling->common->trace;
     int result = 0;
     for (size_t i = 0; i < trace->programs.count && !result; i++)
-        result = trace_values_serve(trace->programs.items[i]);
+        result = trace_values_serve(&trace_program_at(trace, i)->calls);
     if (!result)
         result = read_programs(drilling);
     for (size_t r = 0; r < drilling->reader.root_count; r++)
         trace_below_clear(&drilling->reader.below[r]);
     drilling->window_ns = sprof_clock_monotonic_ns();
     drilling->begun_ns = drilling->begun_ns ? drilling->begun_ns : drilling->window_ns;
-    drilling->cpu_ns = trace_command_cpu_ns(drilling->common->trace);
+    drilling->cpu_ns = trace_command_cpu_ns(&drilling->common->trace->calls);
     const uint64_t rest_ns = stopped_ns * STOP_SHARE;
     const uint64_t given_ns = drilling->common->options.drill.step_ns,
                    window_ns = given_ns ? given_ns : WINDOW_NS;
@@ -247,7 +248,7 @@ static bool are_over(const struct trace_drilling *drilling)
 static int end_window(struct trace_drilling *drilling, uint64_t now_ns)
 {
     struct trace_session *common = drilling->common;
-    const double cpu_ns = (double)(trace_command_cpu_ns(common->trace) - drilling->cpu_ns);
+    const double cpu_ns = (double)(trace_command_cpu_ns(&common->trace->calls) - drilling->cpu_ns);
     int result = read_programs(drilling);
     drilling->step_cpu_ns += cpu_ns;
     report_uncalled(drilling);
@@ -276,7 +277,7 @@ int trace_drilling_serve(struct trace_session *program)
 {
     struct trace_drilling *drilling = program->trace->drilling;
     const uint64_t now_ns = sprof_clock_monotonic_ns();
-    if (!drilling || program != program->trace->programs.items[0] || program->common->paused)
+    if (!drilling || program != trace_program_at(program->trace, 0) || program->common->paused)
         return 0;
     if (!drilling->window_ns)
         return begin_window(drilling, 0);
@@ -328,7 +329,7 @@ static int renew(struct trace_drilling *drilling, size_t root, struct sprof_erro
     struct rules_drill *drill = &drilling->drills[root];
     drill->keeps_uncalled = common->options.drill.uncalled;
     for (size_t i = 0; i < common->trace->programs.count; i++) {
-        const struct trace_session *program = common->trace->programs.items[i];
+        const struct trace_session *program = trace_program_at(common->trace, i);
         const size_t probe = trace_drilling_probe(drilling, program, drill->root);
         if (probe != SIZE_MAX)
             return condition_of(common, program->probes.items[probe].function, &drill->condition,

@@ -58,8 +58,8 @@ int trace_drilling_list_on(struct trace_drilling *drilling, struct trace_session
 
 /* Once all calls of its threads are read. */
 void trace_drilling_program_ends(struct trace_session *program);
-void trace_drilling_thread_ends(struct trace_session *program, uint32_t slab);
-void trace_drilling_slab_empty(struct trace_session *program, uint32_t slab);
+void trace_drilling_thread_ends(struct calls_program *calls, uint32_t slab);
+void trace_drilling_slab_empty(struct calls_program *calls, uint32_t slab);
 
 /* == candidates.c == */
 

@@ -13,8 +13,9 @@ int trace_drilling_list_on(struct trace_drilling *drilling, struct trace_session
 }
 
 /* Figures are lost without memory. A program that began in this window has no list yet. */
-void trace_drilling_thread_ends(struct trace_session *program, uint32_t slab)
+void trace_drilling_thread_ends(struct calls_program *calls, uint32_t slab)
 {
+    struct trace_session *program = trace_session_of(&calls->probing);
     struct trace_drilling *drilling = program->trace->drilling;
     if (drilling && program->below &&
         (program->below->on.count || !trace_drilling_list_on(drilling, program)))
@@ -28,8 +29,9 @@ void trace_drilling_program_ends(struct trace_session *program)
         trace_below_read_results(&drilling->reader, program);
 }
 
-void trace_drilling_slab_empty(struct trace_session *program, uint32_t slab)
+void trace_drilling_slab_empty(struct calls_program *calls, uint32_t slab)
 {
+    const struct trace_session *program = trace_session_of(&calls->probing);
     if (program->below && program->below->slabs[slab])
         trace_below_forget(program->below->slabs[slab]);
 }

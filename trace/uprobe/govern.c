@@ -1,5 +1,5 @@
 /* Limits the cost of uprobes: functions lose theirs above max_overhead. */
-#include "trace/figures/figures.h"
+#include "calls/calls.h"
 #include "trace/uprobe/uprobes.h"
 #include "trace/uprobe/uprobes_inside.h"
 
@@ -83,7 +83,7 @@ static int let_go(struct trace_session *session, double share, struct sprof_str 
         const uint32_t number = uprobes->loads.items[i].function;
         struct trace_probe *probe = &session->probes.items[number];
         probe->governed = TRACE_GOVERNED_OFF;
-        if (trace_history_probe(session, number, "off", "governor", share))
+        if (trace_history_probe(&session->calls, number, "off", "governor", share))
             return SPROF_ENOMEM;
         if (gone < NAMES_SHOWN)
             sprof_str_appendf(names, "%s%.100s", gone ? ", " : "", probe->function->name);
@@ -97,7 +97,7 @@ int trace_uprobes_govern(struct trace_session *session)
     const double most = session->options.max_overhead / 100;
     if (most <= 0 || session->is_out || session->times.now_ns < uprobes->next_bound_ns)
         return 0;
-    const uint64_t cpu_ns = trace_program_cpu_ns(session);
+    const uint64_t cpu_ns = trace_program_cpu_ns(&session->calls);
     if (cpu_ns < uprobes->bound_cpu_ns + BOUND_LEAST_MS * UINT64_C(1000000))
         return 0;
     const double used_ns = (double)(cpu_ns - uprobes->bound_cpu_ns);
@@ -111,7 +111,7 @@ int trace_uprobes_govern(struct trace_session *session)
     struct sprof_str names = {0};
     const int gone = let_go(session, ns / used_ns, &names);
     if (gone > 0) {
-        trace_switch(session);
+        trace_switch(&session->probing);
         place_again(session);
         sprof_log_message(session->options.log, SPROF_LOG_NOTE,
                           "probes took about %.0f %% of the CPU time, more than %g %% "

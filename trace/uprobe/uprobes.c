@@ -1,7 +1,7 @@
 /* Traces with uprobes: holds the command until probes are placed, and copies the kernel's figures
  * to memory like the agent's. */
 #include "trace/uprobe/uprobes.h"
-#include "trace/probes/probes.h"
+#include "probing/probing.h"
 #include "trace/uprobe/sites.h"
 #include "trace/uprobe/uprobes_inside.h"
 #include "uprobe/uprobe.h"
@@ -361,11 +361,11 @@ int trace_uprobes_place(struct trace_session *session, struct sprof_error *error
     if (!result)
         result = place_probes(session, error);
     if (!result)
-        result = trace_ranges_begin(session, error);
+        result = trace_ranges_begin(&session->probing, error);
     if (result)
         return result;
     session->times.start.ns = session->times.start.ticks = sprof_clock_monotonic_ns();
-    trace_switch(session);
+    trace_switch(&session->probing);
     if (!session->options.pid)
         kill(session->process.pid, SIGCONT);
     return 0;

@@ -67,14 +67,17 @@ static void make(struct trace_session *program, struct trace *trace, uint64_t ca
 {
     const struct trace_probe probes[] = {
         {.is_chosen = true, .is_on = true}, {.is_chosen = true, .rests = true}, {.is_on = true}};
-    *program = (struct trace_session){
-        .trace = trace, .counts = {.calls = calls, .in_flight = 1}, .log.logged = 2 * calls};
+    *program = (struct trace_session){.trace = trace,
+                                      .all = &trace->calls,
+                                      .group = &trace->probing,
+                                      .counts = {.calls = calls, .in_flight = 1},
+                                      .log.logged = 2 * calls};
     program->process.shared = mmap(NULL, sizeof *program->process.shared, PROT_READ | PROT_WRITE,
                                    MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     CU_ASSERT_NOT_EQUAL_FATAL(program->process.shared, MAP_FAILED);
     for (size_t i = 0; i < sizeof probes / sizeof *probes; i++)
         CU_ASSERT_EQUAL_FATAL(sprof_vec_push(&program->probes, probes[i]), 0);
-    CU_ASSERT_EQUAL_FATAL(sprof_vec_push(&trace->programs, program), 0);
+    CU_ASSERT_EQUAL_FATAL(sprof_vec_push(&trace->programs, &program->probing), 0);
 }
 
 /* Calls of ended programs stay in the sums, and their probes do not. */
@@ -85,17 +88,17 @@ static void test_sums(void)
     struct trace_sums sums, first = {0};
     make(&programs[0], &trace, 10);
     make(&programs[1], &trace, 100);
-    trace_add_up(&programs[0], &sums);
+    trace_add_up(&programs[0].calls, &sums);
     CU_ASSERT_EQUAL(sums.calls, 110);
     CU_ASSERT_EQUAL(sums.in_flight, 2);
     CU_ASSERT_EQUAL(sums.logged, 220);
     CU_ASSERT_EQUAL(sums.probes, 4);
     CU_ASSERT_EQUAL(sums.probes_on, 2);
     CU_ASSERT_EQUAL(sums.probes_resting, 2);
-    trace_program_add_up(&programs[1], &first);
+    trace_program_add_up(&programs[1].calls, &first);
     trace_add_ended(&trace.ended.calls, &first);
     trace.programs.count = 1;
-    trace_add_up(&programs[0], &sums);
+    trace_add_up(&programs[0].calls, &sums);
     CU_ASSERT_EQUAL(sums.calls, 110);
     CU_ASSERT_EQUAL(sums.logged, 220);
     CU_ASSERT_EQUAL(sums.probes, 2);
@@ -110,11 +113,11 @@ static void test_measured_time(void)
 {
     static struct trace_session session;
     session = (struct trace_session){.times = {.now_ns = 100, .start.ns = 40}};
-    CU_ASSERT_EQUAL(trace_measured_ns(&session), 60);
+    CU_ASSERT_EQUAL(trace_measured_ns(&session.calls), 60);
     session.times.cleared.ns = 70;
-    CU_ASSERT_EQUAL(trace_measured_ns(&session), 30);
+    CU_ASSERT_EQUAL(trace_measured_ns(&session.calls), 30);
     session.times.cleared.ns = 30; /* before it began */
-    CU_ASSERT_EQUAL(trace_measured_ns(&session), 60);
+    CU_ASSERT_EQUAL(trace_measured_ns(&session.calls), 60);
 }
 
 void sprof_suite_trace_backend(void);

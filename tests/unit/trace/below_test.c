@@ -50,7 +50,7 @@ static void end(void)
 static void set_node(uint32_t index, uint32_t parent, uint32_t function, uint64_t ended,
                      int64_t self)
 {
-    const struct counters_pages pages = trace_pages(&made.session);
+    const struct counters_pages pages = trace_pages(&made.session.calls);
     struct probe_node *nodes =
         (struct probe_node *)((uint8_t *)pages.shared + counters_nodes_offset(&pages, 0));
     nodes[index] = (struct probe_node){(uint64_t)parent << 32 | (function + 1), ended, ended, self};
@@ -231,7 +231,7 @@ static void test_ended(void)
     set_node(1, 0, ROOT, 20, 100);
     set_node(2, 1, LEAF, 4, 40);
     *made_stat(&made, ROOT) = (struct probe_stat){.calls = 20, .ended = 20, .abnormal = 3};
-    trace_drilling_thread_ends(&made.session, 0);
+    trace_drilling_thread_ends(&made.session.calls, 0);
     CU_ASSERT_EQUAL(below->calls, 20);
     CU_ASSERT_EQUAL(below->failed, 3);
     CU_ASSERT_EQUAL(figures_of(below, LEAF)->calls, 4);

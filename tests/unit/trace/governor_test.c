@@ -35,8 +35,8 @@ static void make(struct governed *governed, const struct probe_backend *backend)
     session->options.rest_ns = TRACE_NEVER;
     session->times.start.ticks = UINT64_MAX / 2; /* a tick is a nanosecond */
     session->process.shared->cost = (struct probe_cost){.whole = 100, .count = 10};
-    CU_ASSERT_EQUAL_FATAL(trace_ranges_begin(session, NULL), 0);
-    trace_switch(session);
+    CU_ASSERT_EQUAL_FATAL(trace_ranges_begin(&session->probing, NULL), 0);
+    trace_switch(&session->probing);
     /* its CPU time is what the test says: it has ended */
     const struct trace_process process = {.pid = getpid(), .fd = -1, .is_over = true};
     CU_ASSERT_EQUAL_FATAL(sprof_vec_push(&session->processes.list, process), 0);
@@ -83,7 +83,7 @@ static void test_counted(void)
     make(&governed, &in_memory);
     look(&governed, 1000);
     CU_ASSERT_EQUAL(made_tier(&governed.made, HOT), PROBE_FULL);
-    CU_ASSERT_EQUAL(governed.made.said.length, 0);
+    CU_ASSERT_EQUAL(governed.made.log.said.length, 0);
     look(&governed, 550000); /* 5.6 % of the time, where 5 are allowed */
     CU_ASSERT_EQUAL(made_tier(&governed.made, HOT), PROBE_COUNT);
     CU_ASSERT_EQUAL(made_tier(&governed.made, COLD), PROBE_FULL);

@@ -12,7 +12,7 @@ static void make(struct made *made, const struct probe_backend *backend)
 {
     made_begin(made, backend, 1);
     counters_read_clocks(&made->trace.clock.opened_ns, &made->trace.clock.opened_ticks);
-    CU_ASSERT_EQUAL_FATAL(trace_ranges_begin(&made->session, NULL), 0);
+    CU_ASSERT_EQUAL_FATAL(trace_ranges_begin(&made->session.probing, NULL), 0);
     usleep(1000); /* so both clocks have gone on */
     trace_lease_make(&made->session);
 }
@@ -67,7 +67,7 @@ static void test_ended(void)
     struct probe_shared *shared = made.session.process.shared;
     trace_lease_set_deadline(&made.session, 0);
     CU_ASSERT_EQUAL(trace_lease_serve(&made.session, NULL), 0);
-    CU_ASSERT_EQUAL(made.said.length, 0);
+    CU_ASSERT_EQUAL(made.log.said.length, 0);
     atomic_store(&shared->lease_over, probe_ticks() - 1);
     atomic_store(&shared->lease, UINT64_MAX);
     CU_ASSERT_EQUAL(trace_lease_serve(&made.session, NULL), 0);
@@ -75,7 +75,7 @@ static void test_ended(void)
     CU_ASSERT_EQUAL(atomic_load(&shared->lease_over), 0);
     CU_ASSERT(atomic_load(&shared->lease) < UINT64_MAX);
     CU_ASSERT_EQUAL(trace_lease_serve(&made.session, NULL), 0);
-    CU_ASSERT_EQUAL(made.said.length, 0);
+    CU_ASSERT_EQUAL(made.log.said.length, 0);
     made_end(&made);
 }
 
@@ -88,7 +88,7 @@ static void test_ended_at_deadline(void)
     trace_lease_set_deadline(&made.session, sprof_clock_monotonic_ns() + UINT64_C(100000000000));
     atomic_store(&shared->lease_over, atomic_load(&shared->deadline));
     CU_ASSERT_EQUAL(trace_lease_serve(&made.session, NULL), 0);
-    CU_ASSERT_EQUAL(made.said.length, 0);
+    CU_ASSERT_EQUAL(made.log.said.length, 0);
     CU_ASSERT_EQUAL(made.trace.off_ns, 1);
     made_end(&made);
 }

@@ -1,8 +1,8 @@
 /* Why a program cannot be traced in some way, and which limits and options stand against it. */
+#include "calls/calls.h"
+#include "probing/probing.h"
 #include "tests/unit/trace/made.h"
-#include "trace/figures/warn.h"
 #include "trace/obstacles.h"
-#include "trace/probes/heap.h"
 #include "trace/uprobe/uprobes.h"
 
 #include <signal.h>
@@ -140,8 +140,8 @@ static void test_limits_of_calls(void)
     session->options.warn = (struct trace_warn_options){
         .over = over, .over_count = 3, .heap = heap, .heap_count = 2, .stack_percent = 50};
     CU_ASSERT_EQUAL(trace_warnings_check(&session->options, &error), 0);
-    CU_ASSERT_EQUAL_FATAL(trace_warnings_begin(session, 0, &error), 0);
-    CU_ASSERT_EQUAL_FATAL(trace_heap_begin(session, 0, &error), 0);
+    CU_ASSERT_EQUAL_FATAL(trace_warnings_begin(&session->calls, 0, &error), 0);
+    CU_ASSERT_EQUAL_FATAL(trace_heap_begin(&session->probing, 0, &error), 0);
     CU_ASSERT_EQUAL(session->process.shared->heap.are_checked, 1);
     const struct probe_shared *shared = session->process.shared;
     for (size_t i = 0; i < 4; i++) {
@@ -149,8 +149,8 @@ static void test_limits_of_calls(void)
         CU_ASSERT_EQUAL(atomic_load(&shared->heap.limits[i]), bytes[i]);
     }
     CU_ASSERT_EQUAL(atomic_load(&shared->warnings.stack_part), 129);
-    CU_ASSERT_EQUAL(made.said.length, 0);
-    trace_warnings_free(session);
+    CU_ASSERT_EQUAL(made.log.said.length, 0);
+    trace_warnings_free(&session->calls);
     made_end(&made);
 }
 
@@ -172,9 +172,9 @@ static void test_limits_of_nothing(void)
     CU_ASSERT_EQUAL(trace_warnings_check(&session->options, &error), SPROF_EUSAGE);
     session->options.warn.over = &lost;
     CU_ASSERT_EQUAL(trace_warnings_check(&session->options, &error), 0);
-    CU_ASSERT_EQUAL(trace_warnings_begin(session, 0, &error), 0);
+    CU_ASSERT_EQUAL(trace_warnings_begin(&session->calls, 0, &error), 0);
     CU_ASSERT_TRUE(made_said(&made, "warn-over"));
-    trace_warnings_free(session);
+    trace_warnings_free(&session->calls);
     made_end(&made);
 }
 
@@ -189,9 +189,9 @@ static void test_heap_of_no_allocator(void)
     made_file(&made, "/app/program", 0, &function, 1);
     CU_ASSERT_EQUAL(
         trace_heap_operation(&made.session.options, &made.session.files.items[0], &function), 0);
-    CU_ASSERT_EQUAL(trace_heap_check_probes(&made.session, &error), 0);
+    CU_ASSERT_EQUAL(trace_heap_check_probes(&made.session.probing, &error), 0);
     made.session.options.warn = (struct trace_warn_options){.heap = &heap, .heap_count = 1};
-    CU_ASSERT_EQUAL(trace_heap_check_probes(&made.session, &error), SPROF_EUNSUPPORTED);
+    CU_ASSERT_EQUAL(trace_heap_check_probes(&made.session.probing, &error), SPROF_EUNSUPPORTED);
     CU_ASSERT_PTR_NOT_NULL(strstr(error.message, "no file of the program has malloc"));
     made_end(&made);
 }

@@ -1,0 +1,400 @@
+/* Writes rows of kept calls. A caller has a number at once and a row after its end. The command can
+ * overwrite rings, so numbers are checked. */
+#include "calls/keep.h"
+#include "calls/keep_late.h"
+#include "calls/keep_load.h"
+#include "calls/keep_quick.h"
+#include "calls/keep_requests.h"
+#include "calls/log.h"
+#include "calls/program.h"
+#include "calls/remarks.h"
+#include "calls/states.h"
+#include "calls/values.h"
+
+#include <string.h>
+
+enum { OPEN_CALLS = 1 << 20 /* per thread */ };
+
+/* == Rows == */
+
+/* Creates missing callers. NULL: out of memory. Usually it is one of the last. */
+static struct trace_open_caller *caller_of(struct calls_program *session,
+                                           struct trace_thread *thread, uint32_t number)
+{
+    for (size_t i = thread->callers.count; i-- > 0;)
+        if (thread->callers.items[i].number == number)
+            return &thread->callers.items[i];
+    const struct trace_open_caller caller = {.number = number, .row = ++session->all->kept.rows};
+    if (thread->callers.count >= OPEN_CALLS) /* only if the ring was overwritten */
+        thread->callers.count = 0;
+    if (sprof_vec_push(&thread->callers, caller))
+        return NULL;
+    return &thread->callers.items[thread->callers.count - 1];
+}
+
+static int row_of(struct calls_program *session, struct trace_thread *thread, uint32_t number,
+                  uint32_t *row)
+{
+    const struct trace_open_caller *caller = number ? caller_of(session, thread, number) : NULL;
+    *row = caller ? caller->row : 0;
+    return number && !caller ? SPROF_ENOMEM : 0;
+}
+
+static int put_row(struct calls_program *session, const struct trace_thread *thread,
+                   uint32_t function, const struct store_kept_call *call)
+{
+    struct store_kept_call row = *call;
+    const int result = trace_node_of(session, function, 0, &row.node_id);
+    if (result)
+        return result == SPROF_ENOTFOUND ? 0 : result;
+    struct trace_kept *kept = &session->all->kept;
+    row.run_id = session->run->id;
+    row.thread_id = thread->shares ? session->threads.others.row : thread->row;
+    kept->calls += row.rules != 0;
+    kept->callers += !row.rules;
+    for (uint64_t left = row.rules; left; left &= left - 1)
+        kept->fired[__builtin_ctzll(left)]++;
+    return sprof_vec_push(&recording_batch(session->recording)->kept_calls, row) ? SPROF_ENOMEM : 0;
+}
+
+static uint64_t start_of(const struct calls_program *session, uint64_t begin)
+{
+    return trace_time_of(
+        session, begin < session->times.cleared.ticks ? session->times.cleared.ticks : begin);
+}
+
+static int take_caller(struct calls_program *session, struct trace_thread *thread,
+                       const struct probe_kept *kept, const struct trace_taken_values *values)
+{
+    uint32_t above;
+    if (row_of(session, thread, kept->caller, &above))
+        return SPROF_ENOMEM;
+    struct trace_open_caller *caller = caller_of(session, thread, kept->number);
+    if (!caller)
+        return SPROF_ENOMEM;
+    caller->is_known = true;
+    caller->begin = kept->begin;
+    caller->function = PROBE_LOG_FUNCTION(kept->header);
+    caller->caller_row = above;
+    trace_requests_name(session, caller, caller->function, values);
+    return 0;
+}
+
+static uint64_t duration_of(const struct calls_program *session, int64_t ticks)
+{
+    return trace_length_of(session, ticks > 0 ? (uint64_t)ticks : 0);
+}
+
+/* Whether the tracer tests a rule. Then rings also contain callers of calls that are not kept. */
+static bool decides(const struct calls_program *session)
+{
+    bool does = false;
+    for (size_t i = 0; i < session->all->kept.rules.count; i++)
+        does |= rules_keep_is_late(&session->all->kept.rules.items[i].rule);
+    return does;
+}
+
+/* A call has ended without a row: those of its coroutines that are suspended have no caller, and it
+ * is no request. A later call may have its number. */
+static void forget_call(struct calls_program *session, struct trace_thread *thread,
+                        const struct probe_kept *kept, uint32_t row)
+{
+    for (size_t i = 0; i < thread->callers.count; i++) {
+        struct trace_open_caller *caller = &thread->callers.items[i];
+        if (caller->caller_row == row)
+            caller->caller_row = 0;
+        if (caller->request == row && !caller->is_named)
+            caller->has_request = false;
+    }
+    session->all->kept.rows -= row == session->all->kept.rows;
+    trace_remarks_put_notes(session, thread, PROBE_LOG_FUNCTION(kept->header), kept->begin, 0);
+    trace_remarks_drop_notes(thread, kept->begin);
+}
+
+/* Marks all callers of a call with a row, which get rows, too. */
+static void note_below(struct trace_thread *thread, uint32_t caller)
+{
+    size_t near = thread->callers.count;
+    struct trace_open_caller *open;
+    while ((open = trace_requests_open(thread, near, caller)) && !open->has_below) {
+        open->has_below = true;
+        caller = open->caller_row;
+        near = (size_t)(open - thread->callers.items);
+    }
+}
+
+/* CPU time is the rest of the duration, which excludes probes. */
+static void add_states(const struct calls_program *session, const struct trace_thread *thread,
+                       uint64_t end_ns, struct store_kept_call *row)
+{
+    const struct trace_call_states states =
+        trace_states_between(session, thread, row->start_ns, end_ns);
+    const uint64_t off_ns = states.waiting_ns + states.ready_ns;
+    if (!states.is_known)
+        return;
+    row->running_ns = row->duration_ns > off_ns ? row->duration_ns - off_ns : 1;
+    row->waiting_ns = states.waiting_ns;
+    row->ready_ns = states.ready_ns;
+}
+
+static void note_result(struct calls_program *session, uint32_t function, uint64_t rules)
+{
+    const struct trace_kept *kept = &session->all->kept;
+    bool is_bad = false;
+    for (size_t i = 0; i < kept->rules.count && !is_bad; i++)
+        is_bad = rules >> i & 1 && rules_keep_is_of_results(&kept->rules.items[i].rule);
+    session->probes.items[function].bad_results += is_bad;
+}
+
+static int take_end(struct calls_program *session, struct trace_thread *thread,
+                    const struct probe_kept *kept, const struct trace_taken_values *values)
+{
+    uint64_t unread;
+    const uint64_t rules = trace_late_meets(session, kept, values, kept->rules, &unread);
+    uint32_t above;
+    if (row_of(session, thread, kept->caller, &above))
+        return SPROF_ENOMEM;
+    struct trace_open_caller *caller = caller_of(session, thread, kept->number);
+    if (!caller)
+        return SPROF_ENOMEM;
+    trace_requests_name(session, caller, PROBE_LOG_FUNCTION(kept->header), values);
+    const uint64_t duration_ns = duration_of(session, kept->total),
+                   self_ns = duration_of(session, kept->self);
+    struct store_kept_call row = {
+        .number = caller->row,
+        .caller = above ? above : caller->caller_row,
+        .start_ns = start_of(session, kept->begin),
+        .duration_ns = duration_ns,
+        .self_ns = self_ns < duration_ns ? self_ns : duration_ns,
+        .exit = (uint8_t)trace_log_exit(kept->header),
+        .rules = rules,
+        .is_apart = kept->is_apart != 0,
+        .request = trace_remarks_request(thread, kept->begin, kept->end),
+        .asked_id = caller->asked_id,
+    };
+    if (!row.request)
+        row.request = trace_requests_of(session, thread, caller, PROBE_LOG_FUNCTION(kept->header),
+                                        row.caller);
+    const bool decided = decides(session), is_wanted = rules || caller->has_below || !decided;
+    const size_t at = (size_t)(caller - thread->callers.items);
+    memmove(&thread->callers.items[at], &thread->callers.items[at + 1],
+            (thread->callers.count - at - 1) * sizeof *caller);
+    thread->callers.count--;
+    const bool was_cleared = kept->end < session->times.cleared.ticks;
+    for (; unread && !was_cleared; unread &= unread - 1)
+        session->all->kept.unread[__builtin_ctzll(unread)]++;
+    note_result(session, PROBE_LOG_FUNCTION(kept->header), rules);
+    if (was_cleared || !is_wanted) {
+        forget_call(session, thread, kept, row.number);
+        return 0;
+    }
+    if (!row.is_apart)
+        add_states(session, thread, trace_time_of(session, kept->end), &row);
+    if (decided)
+        note_below(thread, row.caller);
+    int result = put_row(session, thread, PROBE_LOG_FUNCTION(kept->header), &row);
+    if (!result)
+        result =
+            trace_requests_put(session, thread, PROBE_LOG_FUNCTION(kept->header), &row, values);
+    if (!result)
+        result = trace_remarks_put_notes(session, thread, PROBE_LOG_FUNCTION(kept->header),
+                                         kept->begin, row.number);
+    trace_remarks_drop_notes(thread, kept->begin);
+    return result || !values
+               ? result
+               : trace_values_take(session, PROBE_LOG_FUNCTION(kept->header), row.number, values);
+}
+
+int trace_keep_ask(struct calls_program *session, struct trace_thread *thread, uint32_t number,
+                   uint64_t id)
+{
+    struct trace_open_caller *caller = caller_of(session, thread, number);
+    if (!caller)
+        return SPROF_ENOMEM;
+    caller->asked_id = id;
+    note_below(thread, caller->row);
+    return 0;
+}
+
+int trace_keep_take(struct calls_program *session, struct trace_thread *thread,
+                    const struct probe_kept *unit, uint32_t more)
+{
+    const struct probe_kept kept = *unit; /* the program can change it */
+    struct trace_taken_values values;
+    if (PROBE_LOG_FUNCTION(kept.header) >= session->probes.count || !kept.number)
+        return 0;
+    const bool has_values = more >= PROBE_VALUES_UNITS && more <= PROBE_VALUED_UNITS;
+    if (has_values) {
+        memcpy(&values, unit + 1, more * PROBE_UNIT_BYTES);
+        values.bytes = (more - PROBE_VALUES_UNITS) * PROBE_UNIT_BYTES;
+        values.all = values.bytes;
+        values.place = kept.place;
+        if (values.kept.bytes < values.bytes)
+            values.bytes = values.kept.bytes;
+    }
+    return PROBE_LOG_KIND(kept.header) == PROBE_LOG_BEGIN
+               ? take_caller(session, thread, &kept, has_values ? &values : NULL)
+               : take_end(session, thread, &kept, has_values ? &values : NULL);
+}
+
+int trace_keep_end(struct calls_program *session, struct trace_thread *thread, enum store_exit exit)
+{
+    int result = 0;
+    for (size_t i = 0; i < thread->callers.count && !result; i++) {
+        const struct trace_open_caller *caller = &thread->callers.items[i];
+        struct store_kept_call row = {
+            .number = caller->row,
+            .caller = caller->caller_row,
+            .start_ns = start_of(session, caller->begin),
+            .exit = (uint8_t)exit,
+            .request = trace_remarks_request(thread, caller->begin, caller->begin),
+            .asked_id = caller->asked_id,
+        };
+        if (!caller->is_known || !(caller->has_below || !decides(session)))
+            continue;
+        if (!row.request)
+            row.request = trace_requests_of(session, thread, caller, caller->function, row.caller);
+        result = put_row(session, thread, caller->function, &row);
+        if (!result)
+            result = trace_requests_put(session, thread, caller->function, &row, NULL);
+        if (!result)
+            result = trace_remarks_put_notes(session, thread, caller->function, caller->begin,
+                                             row.number);
+    }
+    trace_remarks_drop_notes(thread, 0);
+    thread->callers.count = 0;
+    return result;
+}
+
+/* == Rules that have fired == */
+
+uint64_t trace_keep_count_tested(const struct calls_program *session, uint64_t rule)
+{
+    uint64_t calls = 0;
+    for (size_t i = 0; i < session->probes.count; i++)
+        if (atomic_load(&session->process.shared->keep_masks[i]) & rule)
+            calls += session->probes.items[i].calls;
+    return calls;
+}
+
+static void add_tested(struct calls_program *session)
+{
+    struct trace_kept *kept = &session->all->kept;
+    uint64_t tested[PROBE_KEEP_RULES] = {0};
+    for (size_t i = 0; i < session->probes.count; i++)
+        for (uint64_t left = atomic_load(&session->process.shared->keep_masks[i]); left;
+             left &= left - 1)
+            tested[__builtin_ctzll(left)] += session->probes.items[i].calls;
+    for (size_t i = 0; i < kept->rules.count; i++) {
+        if (kept->rules.items[i].is_over)
+            continue;
+        const uint64_t before = session->kept.tested[i];
+        kept->tested[i] += tested[i] > before ? tested[i] - before : 0;
+        session->kept.tested[i] = tested[i];
+    }
+}
+
+void trace_keep_read(struct calls_program *session)
+{
+    const struct probe_keep *keep = &session->process.shared->keep;
+    struct trace_kept *kept = &session->all->kept;
+    for (size_t i = 0; i < kept->rules.count; i++) {
+        const uint64_t dropped = atomic_load(&keep->rules[i].dropped);
+        kept->dropped[i] += dropped - session->kept.dropped[i];
+        kept->fired[i] += dropped - session->kept.dropped[i];
+        session->kept.dropped[i] = dropped;
+    }
+    const uint64_t lost = atomic_load(&keep->lost);
+    kept->lost += lost - session->kept.lost;
+    session->kept.lost = lost;
+    const uint64_t remarks = atomic_load(&session->process.shared->remarks_lost);
+    kept->remarks_lost +=
+        remarks > session->kept.remarks_lost ? remarks - session->kept.remarks_lost : 0;
+    session->kept.remarks_lost = remarks;
+    add_tested(session);
+}
+
+int trace_keep_serve(struct calls_program *session)
+{
+    const struct trace_kept *kept = &session->all->kept;
+    int result = 0;
+    if (kept->rules.count)
+        trace_keep_read(session);
+    trace_keep_check_load(session);
+    trace_values_check_filter(session);
+    for (size_t i = 0; i < kept->rules.count && !result; i++) {
+        const struct trace_rule *rule = &kept->rules.items[i];
+        const struct store_keep_rule row = {
+            .run_id = session->run->id,
+            .number = (uint32_t)i + 1,
+            .text = rule->text,
+            .function = rule->rule.function,
+            .fired = kept->fired[i],
+            .dropped = kept->dropped[i],
+        };
+        const struct store_keep_span span = {
+            .run_id = session->run->id,
+            .number = (uint32_t)i + 1,
+            .from_ns = rule->from_ns,
+            .to_ns = rule->to_ns,
+            .tested = kept->tested[i],
+        };
+        result = sprof_vec_push(&recording_batch(session->recording)->keep_rules, row) ||
+                 sprof_vec_push(&recording_batch(session->recording)->keep_spans, span);
+    }
+    return result ? SPROF_ENOMEM : 0;
+}
+
+void trace_keep_describe(const struct calls_program *session, struct sprof_str *text)
+{
+    const struct trace_kept *kept = &session->all->kept;
+    if (!kept->rules.count)
+        return;
+    sprof_str_appendf(text, ", %s call%s kept (", sprof_digits_of(kept->calls).text,
+                      sprof_plural(kept->calls));
+    for (size_t i = 0; i < kept->rules.count; i++) {
+        sprof_str_appendf(text, "%s%s: %s", i ? ", " : "", kept->rules.items[i].text,
+                          sprof_digits_of(kept->fired[i]).text);
+        if (kept->dropped[i])
+            sprof_str_appendf(text, ", of which %s had no room",
+                              sprof_digits_of(kept->dropped[i]).text);
+        if (kept->unread[i])
+            sprof_str_appendf(text, ", of %s the values could not be read",
+                              sprof_digits_of(kept->unread[i]).text);
+    }
+    sprof_str_append(text, ")");
+}
+
+/* Rows of calls that have ended are gone: those of their coroutines that are suspended have no
+ * caller. */
+static void forget_ended(struct trace_thread *thread)
+{
+    for (size_t i = 0; i < thread->callers.count; i++) {
+        struct trace_open_caller *caller = &thread->callers.items[i];
+        if (caller->caller_row && !trace_requests_open(thread, i, caller->caller_row))
+            caller->caller_row = 0;
+        if (caller->request && !caller->is_named &&
+            !trace_requests_open(thread, i, (uint32_t)caller->request))
+            caller->has_request = false;
+    }
+}
+
+void trace_keep_clear(struct calls_program *session)
+{
+    struct trace_kept *kept = &session->all->kept;
+    if (!kept->rules.count)
+        return;
+    trace_keep_read(session);
+    trace_keep_clear_slowest(session);
+    for (size_t i = 0; i < PROBE_SLABS; i++)
+        if (session->threads.of_slab[i]) {
+            forget_ended(session->threads.of_slab[i]);
+            trace_remarks_drop_notes(session->threads.of_slab[i], 0);
+        }
+    memset(session->kept.tested, 0, sizeof session->kept.tested);
+    memset(kept->fired, 0, sizeof kept->fired);
+    memset(kept->dropped, 0, sizeof kept->dropped);
+    memset(kept->tested, 0, sizeof kept->tested);
+    memset(kept->unread, 0, sizeof kept->unread);
+    kept->calls = kept->callers = kept->lost = kept->remarks_lost = kept->requests_unread = 0;
+}

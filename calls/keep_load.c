@@ -1,0 +1,126 @@
+/* Suspends rules of kept calls while the load is low. */
+#include "calls/keep_load.h"
+#include "calls/keep_quick.h"
+#include "calls/processes.h"
+#include "calls/program.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+enum { LOOK_NS = 500000000 };
+
+/* Returns bytes; 0: unknown. */
+static double resident_of(pid_t pid)
+{
+    char path[64];
+    unsigned long long pages = 0;
+    snprintf(path, sizeof path, "/proc/%d/statm", (int)pid);
+    FILE *file = fopen(path, "re");
+    if (file && fscanf(file, "%*u %llu", &pages) != 1)
+        pages = 0;
+    if (file)
+        fclose(file);
+    return (double)pages * (double)sysconf(_SC_PAGESIZE);
+}
+
+struct loads {
+    double of[RULES_LOAD_QUANTILE + 1]; /* except quantiles, which differ by rule */
+};
+
+static struct loads measure(struct calls_program *session)
+{
+    const uint64_t calls = session->counts.calls, cpu_ns = trace_program_cpu_ns(session),
+                   ns = session->times.now_ns;
+    const struct trace_kept_read *before = &session->kept;
+    const double seconds = before->ns && ns > before->ns ? (double)(ns - before->ns) / 1e9 : 0;
+    struct loads loads = {{
+        [RULES_LOAD_OPEN] = (double)session->counts.in_flight,
+        [RULES_LOAD_RSS] = resident_of(session->process.pid),
+    }};
+    if (seconds > 0 && calls >= before->calls && cpu_ns >= before->cpu_ns) {
+        loads.of[RULES_LOAD_CALLS] = (double)(calls - before->calls) / seconds;
+        loads.of[RULES_LOAD_CPU] = (double)(cpu_ns - before->cpu_ns) / 1e9 / seconds;
+    }
+    session->kept.calls = calls;
+    session->kept.cpu_ns = cpu_ns;
+    session->kept.ns = ns;
+    return loads;
+}
+
+static void add_ended(const struct calls_program *session, size_t rule,
+                      uint64_t buckets[PROBE_BUCKETS])
+{
+    const struct counters_pages pages = trace_pages(session);
+    const uint32_t slabs = counters_slab_count(&pages);
+    for (uint32_t slab = 0; slab < slabs; slab++) {
+        struct counters_walk walk = counters_walk_stats(&pages, slab, session->probes.count);
+        while (counters_walk_next(&walk)) {
+            const struct probe_stat *stat = walk.entry;
+            if (!stat->ended ||
+                !(atomic_load(&session->process.shared->keep_masks[walk.index]) >> rule & 1))
+                continue;
+            const struct counters_figures figures =
+                counters_figures_read(&pages, stat - walk.index, walk.index, true);
+            for (size_t b = 0; b < PROBE_BUCKETS; b++)
+                buckets[b] += figures.histogram.buckets[b];
+        }
+    }
+}
+
+/* Returns ns since the last check; 0: unknown. */
+static double quantile_of(struct calls_program *session, size_t rule, double part)
+{
+    enum { CALLS_LEAST = 5 };
+    uint64_t now[PROBE_BUCKETS] = {0}, lately[PROBE_BUCKETS], calls = 0;
+    if (!session->kept.ended)
+        session->kept.ended = calloc(PROBE_KEEP_RULES, sizeof *session->kept.ended);
+    if (!session->kept.ended || session->memory.no_histograms)
+        return 0;
+    add_ended(session, rule, now);
+    uint64_t *before = session->kept.ended[rule];
+    for (size_t b = 0; b < PROBE_BUCKETS; b++) {
+        lately[b] = now[b] > before[b] ? now[b] - before[b] : 0; /* counts fall when threads end */
+        calls += lately[b];
+    }
+    memcpy(before, now, sizeof now);
+    return calls < CALLS_LEAST ? 0 : counters_quantile(lately, part) * session->all->clock.tick_ns;
+}
+
+void trace_keep_forget_load(struct calls_program *session)
+{
+    free(session->kept.ended);
+    session->kept.ended = NULL;
+}
+
+void trace_keep_check_load(struct calls_program *session)
+{
+    const struct trace_kept *kept = &session->all->kept;
+    struct probe_shared *shared = session->process.shared;
+    uint64_t of_load = 0, resting = 0;
+    for (size_t i = 0; i < kept->rules.count; i++)
+        of_load |= (uint64_t)(kept->rules.items[i].rule.load != RULES_LOAD_ANY) << i;
+    const uint64_t before = atomic_load(&shared->keep.resting) & of_load;
+    /* commands call this more often */
+    if (!of_load || (session->kept.ns && session->times.now_ns - session->kept.ns < LOOK_NS))
+        return;
+    const struct loads loads = measure(session);
+    for (size_t i = 0; i < kept->rules.count; i++) {
+        const struct rules_keep *rule = &kept->rules.items[i].rule;
+        const double load = rule->load == RULES_LOAD_QUANTILE
+                                ? quantile_of(session, i, rule->quantile)
+                                : loads.of[rule->load];
+        if (rule->load && !(load > rule->load_over))
+            resting |= UINT64_C(1) << i;
+    }
+    if (resting == before)
+        return;
+    atomic_fetch_or(&shared->keep.resting, resting);
+    atomic_fetch_and(&shared->keep.resting, resting | ~of_load);
+    for (size_t i = 0; i < session->probes.count; i++) {
+        const uint64_t mask = atomic_load(&shared->keep_masks[i]);
+        if (mask & (resting ^ before))
+            trace_keep_write(session, (uint32_t)i, mask);
+    }
+}

@@ -1,0 +1,113 @@
+/* Limits memory for figures (--memory). First percentiles are dropped, then calls that need new
+ * pages are only counted. Programs go on. */
+#include "calls/log.h"
+#include "calls/program.h"
+
+#include <sys/stat.h>
+
+#define MEMORY_DEFAULT (UINT64_C(256) << 20)
+#define STAT_BLOCK_BYTES 512 /* of st_blocks */
+
+enum { LIFTED_PART = 4 }; /* pages are allowed again this part below the limit */
+
+/* The limit excludes log rings, whose size is fixed. */
+static uint64_t ring_bytes(const struct calls_program *session)
+{
+    const struct counters_pages pages = trace_pages(session);
+    const uint32_t count = session->log.has_rings ? counters_slab_count(&pages) : 0;
+    uint64_t sum = 0;
+    for (uint32_t i = 0; i < count; i++)
+        if (session->threads.of_slab[i])
+            sum += counters_ring_used(&pages, i);
+    return sum;
+}
+
+static uint64_t used_bytes(const struct calls_trace *all)
+{
+    uint64_t sum = 0;
+    for (size_t i = 0; i < all->programs.count; i++) {
+        const struct calls_program *program = calls_program_at(all, i);
+        struct stat status;
+        if (program->process.memory_fd < 0 || fstat(program->process.memory_fd, &status))
+            continue;
+        const uint64_t bytes = (uint64_t)status.st_blocks * STAT_BLOCK_BYTES;
+        const uint64_t rings = ring_bytes(program);
+        sum += bytes > rings ? bytes - rings : 0;
+    }
+    return sum;
+}
+
+/* == Percentiles == */
+
+/* Earlier calls keep their percentiles. */
+static int drop_histograms(struct calls_program *session)
+{
+    const struct counters_pages pages = trace_pages(session);
+    struct trace_memory_sums *sums = &session->all->memory;
+    int result = trace_collect(session, TRACE_COLLECT_ALL);
+    atomic_store(&session->process.shared->histograms, 0);
+    session->memory.no_histograms = true;
+    counters_histograms_empty(&pages);
+    if (!sums->no_histograms_ns) {
+        if (!result)
+            result = trace_history_all(session, "timed", "room");
+        sums->no_histograms_ns = session->times.now_ns - session->run->start_monotonic_ns;
+        sprof_log_message(session->options.log, SPROF_LOG_WARNING,
+                          "figures take more than --memory allows: percentiles are given up, and "
+                          "rules of --keep with `while pN` keep no more calls");
+    }
+    return result;
+}
+
+/* == Pages == */
+
+/* Notes pages again after the switch, because the agent may have made some. */
+static int begin_sparing(struct calls_program *session)
+{
+    const struct counters_pages pages = trace_pages(session);
+    struct trace_memory *memory = &session->memory;
+    if (trace_beyond_begin(session))
+        return SPROF_ENOMEM;
+    counters_pages_note(&pages);
+    memory->is_spare = true;
+    trace_set_extras(session);
+    counters_pages_note(&pages);
+    sprof_log_message(session->options.log, SPROF_LOG_WARNING,
+                      "figures take more than --memory allows: what threads call for the first "
+                      "time is only counted from now on");
+    return 0;
+}
+
+static void end_sparing(struct calls_program *session)
+{
+    const struct counters_pages pages = trace_pages(session);
+    const uint32_t count = counters_slab_count(&pages);
+    session->memory.is_spare = false;
+    trace_set_extras(session);
+    for (uint32_t i = 0; i < count; i++)
+        counters_slab_forget_pages(&pages, i);
+    sprof_log_message(session->options.log, SPROF_LOG_NOTE,
+                      "figures take less than --memory allows again: what threads call for the "
+                      "first time is timed");
+}
+
+int trace_memory_serve(struct calls_program *session)
+{
+    struct trace_memory *memory = &session->memory;
+    struct trace_memory_sums *sums = &session->all->memory;
+    const uint64_t bound = session->options.memory ? session->options.memory : MEMORY_DEFAULT;
+    const struct counters_pages pages = trace_pages(session);
+    if (!session->way->has_agent)
+        return 0;
+    if (memory->no_histograms)
+        counters_histograms_empty(&pages);
+    const uint64_t used = used_bytes(session->all);
+    sums->most_bytes = used > sums->most_bytes ? used : sums->most_bytes;
+    if (used >= bound && !memory->no_histograms)
+        return drop_histograms(session);
+    if (used >= bound && !memory->is_spare)
+        return begin_sparing(session);
+    if (memory->is_spare && used < bound - bound / LIFTED_PART)
+        end_sparing(session);
+    return 0;
+}

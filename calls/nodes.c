@@ -1,0 +1,61 @@
+/* Finds the stack nodes of functions. */
+#include "calls/program.h"
+#include "probing/probing.h"
+
+int trace_node_of(struct calls_program *session, uint32_t function, uint32_t caller, uint32_t *node)
+{
+    struct trace_probe *probe = &session->probes.items[function];
+    *node = probe->node;
+    if (!caller && probe->node)
+        return 0;
+    const struct trace_file *file = &session->files.items[probe->file];
+    const int result =
+        file->module
+            ? recording_child_in(session->recording, caller, file->module,
+                                 probe->function->start + file->offset + probe->further, node)
+            : recording_child_at(session->recording, caller, session->process.pid,
+                                 file->bias + probe->function->start, session->times.start.ns,
+                                 node);
+    if (!result && !caller)
+        probe->node = *node;
+    probe->is_unplaced |= result == SPROF_ENOTFOUND;
+    return result;
+}
+
+void trace_program_note_modules(struct calls_program *program)
+{
+    const uint64_t now_ns = sprof_clock_monotonic_ns();
+    for (size_t i = 0; i < program->files.count; i++) {
+        struct trace_file *file = &program->files.items[i];
+        if (!file->count)
+            continue;
+        const uint64_t start = program->probes.items[file->first].function->start;
+        uint64_t offset = 0;
+        file->module = recording_module_at(program->recording, program->process.pid,
+                                           file->bias + start, now_ns, &offset);
+        file->offset = offset - start;
+        for (size_t k = 1; file->module && k < file->count; k++) {
+            struct trace_probe *probe = &program->probes.items[file->first + k];
+            const uint64_t next = probe->function->start;
+            const uint32_t module = recording_module_at(program->recording, program->process.pid,
+                                                        file->bias + next, now_ns, &offset);
+            probe->further = module == file->module ? offset - next - file->offset : 0;
+        }
+    }
+}
+
+int trace_outside_note_modules(struct calls_program *session)
+{
+    const uint64_t now_ns = sprof_clock_monotonic_ns();
+    const size_t count =
+        session->outside && session->outside->is_new ? session->outside->targets.count : 0;
+    for (size_t i = 0; i < count; i++) {
+        struct trace_outside_target *target = &session->outside->targets.items[i];
+        if (!target->module)
+            target->module = recording_module_at(session->recording, session->process.pid,
+                                                 target->address, now_ns, &target->offset);
+    }
+    if (session->outside)
+        session->outside->is_new = false;
+    return 0;
+}

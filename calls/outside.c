@@ -1,0 +1,192 @@
+/* Adds up calls out of traced modules by called function. */
+#include "calls/outside.h"
+#include "calls/program.h"
+#include "probing/probing.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* == Reading == */
+
+/* The command can overwrite figures. Impossible differences are 0. */
+static int64_t fresh_time(int64_t now, int64_t before, uint64_t most)
+{
+    return counters_limit_time((int64_t)((uint64_t)now - (uint64_t)before), most);
+}
+
+static void read_one(struct calls_program *session, const struct probe_stat *stat,
+                     struct trace_outside_sum *before, struct trace_outside_target *target)
+{
+    const uint64_t most = trace_most_ticks(session);
+    const uint64_t calls = counters_limit(stat->ended - before->calls, most);
+    session->outside->calls += calls;
+    target->sum.calls += calls;
+    target->sum.self += fresh_time(stat->self, before->self, most);
+    target->sum.total += fresh_time(stat->total, before->total, most);
+    const uint64_t longest = counters_limit(stat->max, most);
+    target->sum.max = longest > target->sum.max ? longest : target->sum.max;
+    *before = (struct trace_outside_sum){.calls = stat->ended, stat->self, stat->total};
+}
+
+int trace_outside_read(struct calls_program *session, uint32_t slab, bool ends)
+{
+    struct trace_outside *outside = session->outside;
+    if (!outside || !outside->targets.count)
+        return 0;
+    const struct counters_pages pages = trace_pages(session);
+    const uint64_t size = sizeof(struct probe_stat);
+    const uint64_t begin = counters_slab_offset(&pages, slab) + outside->first * size,
+                   end = begin + outside->targets.count * size;
+    const struct probe_stat *stats = counters_slab_stats(&pages, slab) + outside->first;
+    uint64_t written, behind = begin, next = 0;
+    while (counters_next_pages(&pages, behind, end, &written, &behind)) {
+        const uint64_t first = (written - begin) / size;
+        for (next = first > next ? first : next;
+             begin + next * size < behind && next < outside->targets.count; next++) {
+            if (!stats[next].ended)
+                continue;
+            if (!outside->read[slab] &&
+                !(outside->read[slab] = calloc(outside->room, sizeof **outside->read)))
+                return SPROF_ENOMEM;
+            read_one(session, &stats[next], &outside->read[slab][next],
+                     &outside->targets.items[next]);
+        }
+    }
+    if (ends) {
+        free(outside->read[slab]);
+        outside->read[slab] = NULL;
+    }
+    return 0;
+}
+
+/* == Rows == */
+
+static int find_node(struct calls_program *session, struct trace_outside_target *target)
+{
+    return target->module
+               ? recording_child_in(session->recording, 0, target->module, target->offset,
+                                    &target->node)
+               : recording_child_at(session->recording, 0, session->process.pid, target->address,
+                                    session->times.start.ns, &target->node);
+}
+
+/* Several slots may lead to one function. The first writes its row. */
+static int write_row(struct calls_program *session, size_t index)
+{
+    struct trace_outside *outside = session->outside;
+    struct trace_outside_target *target = &outside->targets.items[index];
+    struct trace_outside_sum sum = {0};
+    for (size_t i = 0; i < outside->targets.count; i++) {
+        const struct trace_outside_target *one = &outside->targets.items[i];
+        if (one->address != target->address)
+            continue;
+        if (i < index)
+            return 0;
+        sum.calls += one->sum.calls;
+        sum.self += one->sum.self;
+        sum.total += one->sum.total;
+        sum.max = one->sum.max > sum.max ? one->sum.max : sum.max;
+    }
+    if (sum.calls == target->written)
+        return 0;
+    if (!target->node) {
+        const int result = find_node(session, target);
+        target->is_unplaced = result == SPROF_ENOTFOUND;
+        if (target->is_unplaced) {
+            session->counts.unplaced_calls += sum.calls - target->written;
+            target->written = sum.calls;
+            return 0;
+        }
+        if (result)
+            return result;
+    }
+    const struct store_outside_cost row = {
+        .run_id = session->run->id,
+        .node_id = target->node,
+        .calls = sum.calls,
+        .total_ns = counters_time(sum.total, session->times.ns_per_tick),
+        .self_ns = counters_time(sum.self, session->times.ns_per_tick),
+        .max_ns = counters_time((int64_t)sum.max, session->times.ns_per_tick)};
+    target->written = sum.calls;
+    return sprof_vec_push(&recording_batch(session->recording)->outside_costs, row) ? SPROF_ENOMEM
+                                                                                    : 0;
+}
+
+int trace_outside_write(struct calls_program *session)
+{
+    const size_t count = session->outside ? session->outside->targets.count : 0;
+    int result = 0;
+    for (size_t i = 0; i < count && !result; i++)
+        result = write_row(session, i);
+    return result;
+}
+
+int trace_outside_clear(struct calls_program *session)
+{
+    const struct counters_pages pages = trace_pages(session);
+    const uint32_t slabs = session->outside ? counters_slab_count(&pages) : 0;
+    int result = 0;
+    for (uint32_t i = 0; i < slabs && !result; i++)
+        result = trace_outside_read(session, i, false);
+    for (size_t i = 0; session->outside && i < session->outside->targets.count; i++) {
+        struct trace_outside_target *target = &session->outside->targets.items[i];
+        target->sum = (struct trace_outside_sum){0};
+        target->written = target->governed_calls = 0;
+        target->governed_self = 0;
+    }
+    return result;
+}
+
+/* == The governor == */
+
+double trace_outside_spent(const struct calls_program *session)
+{
+    return session->outside ? (double)session->outside->calls * trace_cost_of(session).whole : 0;
+}
+
+/* Returns the active target with the shortest calls, or -1. */
+static long shortest(const struct trace_outside *outside)
+{
+    long found = -1;
+    double least = 0;
+    for (size_t i = 0; i < outside->targets.count; i++) {
+        const struct trace_outside_target *target = &outside->targets.items[i];
+        const uint64_t calls = target->sum.calls - target->governed_calls;
+        const double each =
+            calls ? (double)(target->sum.self - target->governed_self) / (double)calls : 0;
+        if (!calls || target->is_off || (found >= 0 && each >= least))
+            continue;
+        found = (long)i;
+        least = each;
+    }
+    return found;
+}
+
+double trace_outside_lower(struct calls_program *session, double limit_ns, size_t *lowered)
+{
+    struct trace_outside *outside = session->outside;
+    double ns = 0;
+    *lowered = 0;
+    if (!outside)
+        return 0;
+    const double each_ns = trace_cost_of(session).whole * session->times.ns_per_tick;
+    for (size_t i = 0; i < outside->targets.count; i++) {
+        struct trace_outside_target *target = &outside->targets.items[i];
+        ns += (double)(target->sum.calls - target->governed_calls) * each_ns;
+    }
+    for (long at = ns > limit_ns ? shortest(outside) : -1; at >= 0 && ns > limit_ns;
+         at = shortest(outside)) {
+        struct trace_outside_target *target = &outside->targets.items[at];
+        target->is_off = true;
+        ns -= (double)(target->sum.calls - target->governed_calls) * each_ns;
+        ++*lowered;
+    }
+    for (size_t i = 0; i < outside->targets.count; i++) {
+        struct trace_outside_target *target = &outside->targets.items[i];
+        target->governed_calls = target->sum.calls;
+        target->governed_self = target->sum.self;
+    }
+    if (*lowered)
+        trace_outside_switch(&session->probing, outside->is_on);
+    return ns;
+}

@@ -1,0 +1,173 @@
+/* Reads call paths of threads.
+ *
+ * The agent counts a call first in its path, then in its function; sprof reads in the opposite
+ * order. So calls only in the function have no path, and newer calls are only in paths. The sum is
+ * correct, so trees and functions agree. */
+#include "calls/program.h"
+#include "probing/probing.h"
+
+struct node {
+    uint32_t function, parent;
+};
+
+/* Returns false for impossible nodes. */
+static bool node_at(const struct calls_program *session, const struct probe_node *nodes,
+                    uint32_t index, struct node *node)
+{
+    const uint64_t key = nodes[index].key;
+    const uint32_t function = trace_points_caller(&session->probing, (uint32_t)key - 1);
+    *node = (struct node){function, PROBE_NODE_PARENT(key)};
+    return index && key && function < session->probes.count &&
+           session->probes.items[function].is_chosen;
+}
+
+static struct trace_path *find(struct trace_thread *thread, uint32_t index)
+{
+    const uint64_t *known = sprof_map_get(&thread->path_index, index);
+    return known ? &thread->paths.items[*known] : NULL;
+}
+
+static int add_path(struct calls_program *session, struct trace_thread *thread, uint32_t index,
+                    uint32_t function, uint32_t parent_stack)
+{
+    struct trace_path path = {.index = index, .cell = {.function = function}};
+    const int result = trace_node_of(session, function, parent_stack, &path.stack);
+    if (result)
+        return result == SPROF_ENOTFOUND ? 0 : result;
+    return sprof_map_put(&thread->path_index, index, thread->paths.count) ||
+                   sprof_vec_push(&thread->paths, path)
+               ? SPROF_ENOMEM
+               : 0;
+}
+
+static int make_path(struct calls_program *session, struct trace_thread *thread,
+                     const struct probe_node *nodes, uint32_t index)
+{
+    uint32_t chain[PROBE_PATH_DEPTH];
+    size_t count = 0;
+    struct node node = {0};
+    int result = 0;
+    for (uint32_t at = index;
+         count < PROBE_PATH_DEPTH && !find(thread, at) && node_at(session, nodes, at, &node);
+         at = node.parent)
+        chain[count++] = at;
+    while (count-- && !result) {
+        if (!node_at(session, nodes, chain[count], &node))
+            break;
+        const struct trace_path *parent = find(thread, node.parent);
+        result = add_path(session, thread, chain[count], node.function, parent ? parent->stack : 0);
+    }
+    return result;
+}
+
+static int note_node(struct calls_program *session, struct trace_thread *thread,
+                     const struct probe_node *nodes, uint32_t index, struct trace_path **path)
+{
+    const volatile struct probe_node *from = &nodes[index];
+    struct node node;
+    *path = NULL;
+    if (!node_at(session, nodes, index, &node) || !from->calls)
+        return 0;
+    if (!find(thread, index) && make_path(session, thread, nodes, index))
+        return SPROF_ENOMEM;
+    *path = find(thread, index);
+    if (!*path)
+        return 0;
+    (*path)->now = counters_node_read(from);
+    return 0;
+}
+
+static int read_node(struct calls_program *session, struct trace_thread *thread,
+                     const struct probe_node *nodes, uint32_t index)
+{
+    struct trace_path *path;
+    const int result = note_node(session, thread, nodes, index, &path);
+    if (!path)
+        return result;
+    struct trace_cell *cell = &path->cell;
+    const uint64_t calls = path->now.calls - path->base_calls;
+    const int64_t self = (int64_t)((uint64_t)path->now.self - (uint64_t)path->base_self);
+    if (!calls || (cell->calls == calls && cell->ended == path->now.ended))
+        return 0;
+    cell->calls = calls;
+    cell->ended = path->now.ended;
+    return trace_put_sample(session, calls, self, thread->row, path->stack, cell);
+}
+
+static int clear_node(struct calls_program *session, struct trace_thread *thread,
+                      const struct probe_node *nodes, uint32_t index)
+{
+    struct trace_path *path;
+    const int result = note_node(session, thread, nodes, index, &path);
+    if (!path)
+        return result;
+    path->base_calls = path->now.ended; /* open calls count in the new period */
+    path->base_self = path->now.self;
+    path->cell = (struct trace_cell){.function = path->cell.function};
+    return 0;
+}
+
+static int each_node(struct calls_program *session, struct trace_thread *thread, uint32_t slab,
+                     int (*take)(struct calls_program *, struct trace_thread *,
+                                 const struct probe_node *, uint32_t))
+{
+    const struct counters_pages pages = trace_pages(session);
+    struct counters_walk walk = counters_walk_nodes(&pages, slab);
+    int result = 0;
+    while (!result && counters_walk_next(&walk)) {
+        const struct probe_node *node = walk.entry;
+        result = take(session, thread, node - walk.index, walk.index);
+    }
+    return result;
+}
+
+static int add_up(struct trace_thread *thread)
+{
+    for (size_t i = 0; i < thread->cells.count; i++) {
+        struct trace_cell *cell = &thread->cells.items[i];
+        cell->path_calls = 0;
+        cell->path_self = 0;
+        cell->in_paths = (struct counters_sum){0};
+    }
+    for (size_t i = 0; i < thread->paths.count; i++) {
+        const struct trace_path *path = &thread->paths.items[i];
+        struct trace_cell *cell = trace_cell_of(thread, path->cell.function);
+        if (!cell)
+            return SPROF_ENOMEM;
+        cell->path_calls += path->cell.phase_calls;
+        cell->path_self = (int64_t)((uint64_t)cell->path_self + (uint64_t)path->cell.phase_self);
+        counters_sum_add(&cell->in_paths, &path->now);
+        if (!cell->stack && path->cell.sample) /* only --paths has stacks */
+            cell->stack = path->stack;
+    }
+    return 0;
+}
+
+static int each_path(struct calls_program *session, struct trace_thread *thread, uint32_t slab,
+                     int (*take)(struct calls_program *, struct trace_thread *,
+                                 const struct probe_node *, uint32_t))
+{
+    int result = each_node(session, thread, slab, take);
+    if (!result)
+        result = add_up(thread);
+    for (size_t i = 0; i < thread->cells.count && !result; i++) {
+        struct trace_cell *cell = &thread->cells.items[i];
+        counters_sum_alone(&cell->alone, &cell->seen, &cell->in_paths);
+    }
+    return result;
+}
+
+bool trace_has_paths(const struct calls_program *session, const struct trace_thread *thread)
+{
+    return (session->options.paths || session->options.callers) && !thread->shares;
+}
+
+int trace_read_paths(struct calls_program *session, struct trace_thread *thread, uint32_t slab)
+{
+    return each_path(session, thread, slab, read_node);
+}
+
+int trace_clear_paths(struct calls_program *session, struct trace_thread *thread, uint32_t slab)
+{
+    return each_path(session, thread, slab, clear_node);
+}

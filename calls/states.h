@@ -1,0 +1,34 @@
+/* How long calls ran, waited and were ready. Functions return 0 or SPROF_ENOMEM. */
+#ifndef SPROF_CALLS_STATES_H
+#define SPROF_CALLS_STATES_H
+
+#include "base/base.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+
+struct calls_program;
+struct trace_states;
+struct trace_thread;
+
+struct trace_call_states {
+    bool is_known;
+    uint64_t waiting_ns, ready_ns; /* the rest ran */
+};
+
+/* Records gaps if calls get rows, from the command's execve or from now. Reports failures. Can be
+ * called again. */
+int trace_states_begin(struct calls_program *session);
+
+/* Takes in the gaps that have ended: often, as the kernel has room for few. Returns 0 or
+ * SPROF_ENOMEM. */
+int trace_states_read(struct calls_program *session);
+
+/* The thread must have run at both times. */
+struct trace_call_states trace_states_between(const struct calls_program *session,
+                                              const struct trace_thread *thread, uint64_t from_ns,
+                                              uint64_t to_ns);
+
+void trace_states_free(struct trace_states *states);
+
+#endif

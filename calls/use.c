@@ -1,0 +1,91 @@
+/* Writes stack and heap use by function. */
+#include "calls/use.h"
+#include "calls/program.h"
+
+/* The command can write anything into shared memory: figures beyond these become 0. No stack is
+ * larger than the half of all addresses. Figures of heap are added up over processes, in 63 bits.
+ */
+static const uint64_t most_stack = (UINT64_C(1) << 47) - 1, most_heap = (UINT64_C(1) << 50) - 1;
+
+static uint64_t stack_of(const struct calls_program *session, size_t function)
+{
+    return counters_limit(atomic_load(&session->process.shared->uses[function].stack), most_stack);
+}
+
+static int put_stack(struct calls_program *session, uint32_t function)
+{
+    struct trace_probe *probe = &session->probes.items[function];
+    struct store_call_stack row = {.run_id = session->run->id,
+                                   .pid = session->process.pid,
+                                   .stack_bytes = stack_of(session, function)};
+    if (row.stack_bytes <= probe->written_stack)
+        return 0;
+    const int result = trace_node_of(session, function, 0, &row.node_id);
+    if (result)
+        return result == SPROF_ENOTFOUND ? 0 : result;
+    probe->written_stack = row.stack_bytes;
+    return sprof_vec_push(&recording_batch(session->recording)->call_stacks, row) ? SPROF_ENOMEM
+                                                                                  : 0;
+}
+
+static void add_up(const struct calls_program *session, size_t function,
+                   struct store_call_heap *row)
+{
+    const struct probe_shared *shared = session->process.shared;
+    for (int i = 0; i < PROBE_HEAP_STRIPES; i++) {
+        row->blocks += atomic_load(&shared->heap_uses[i][function].blocks);
+        row->self_bytes += atomic_load(&shared->heap_uses[i][function].self_bytes);
+        row->total_bytes += atomic_load(&shared->heap_uses[i][function].total_bytes);
+    }
+    row->blocks = counters_limit(row->blocks, most_heap);
+    row->self_bytes = counters_limit(row->self_bytes, most_heap);
+    row->total_bytes = counters_limit(row->total_bytes, most_heap);
+}
+
+/* Called functions without allocations get zeros. */
+static int put_heap(struct calls_program *session, uint32_t function)
+{
+    struct trace_probe *probe = &session->probes.items[function];
+    struct store_call_heap row = {.run_id = session->run->id, .pid = session->process.pid};
+    add_up(session, function, &row);
+    const uint64_t sum = row.blocks + row.self_bytes + row.total_bytes + 1;
+    if (!probe->calls || sum == probe->written_heap)
+        return 0;
+    const int result = trace_node_of(session, function, 0, &row.node_id);
+    if (result)
+        return result == SPROF_ENOTFOUND ? 0 : result;
+    probe->written_heap = sum;
+    return sprof_vec_push(&recording_batch(session->recording)->call_heaps, row) ? SPROF_ENOMEM : 0;
+}
+
+int trace_use_write(struct calls_program *session)
+{
+    const struct trace_options *options = &session->options;
+    int result = 0;
+    if (!session->way->has_agent)
+        return 0;
+    for (uint32_t i = 0; i < session->probes.count && !result; i++) {
+        const bool is_chosen = session->probes.items[i].is_chosen;
+        if (is_chosen && options->stack)
+            result = put_stack(session, i);
+        if (is_chosen && options->heap && !result)
+            result = put_heap(session, i);
+    }
+    return result;
+}
+
+void trace_use_clear(struct calls_program *session)
+{
+    const struct trace_options *options = &session->options;
+    struct probe_shared *shared = session->process.shared;
+    for (size_t i = 0; (options->stack || options->heap) && i < session->probes.count; i++) {
+        struct trace_probe *probe = &session->probes.items[i];
+        atomic_store(&shared->uses[i].stack, 0);
+        probe->written_stack = probe->written_heap = 0;
+        for (int stripe = 0; stripe < PROBE_HEAP_STRIPES && options->heap; stripe++) {
+            atomic_store(&shared->heap_uses[stripe][i].blocks, 0);
+            atomic_store(&shared->heap_uses[stripe][i].self_bytes, 0);
+            atomic_store(&shared->heap_uses[stripe][i].total_bytes, 0);
+        }
+    }
+}

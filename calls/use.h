@@ -1,0 +1,12 @@
+/* Stack and heap use by function. */
+#ifndef SPROF_CALLS_USE_H
+#define SPROF_CALLS_USE_H
+
+struct calls_program;
+
+/* Writes changed rows. Returns 0 or SPROF_ENOMEM. */
+int trace_use_write(struct calls_program *session);
+
+void trace_use_clear(struct calls_program *session);
+
+#endif

@@ -1,0 +1,494 @@
+/* Chooses functions to probe, by module, name or caller. Functions that leave frames always get a
+ * probe; figures would be wrong without it. */
+#include "base/command.h"
+#include "inject/inject.h"
+#include "plan/plan.h"
+#include "probing/callees.h"
+#include "probing/heap.h"
+#include "probing/outside.h"
+#include "probing/points.h"
+#include "probing/probes.h"
+#include "probing/program.h"
+
+#include <fnmatch.h>
+#include <limits.h>
+#include <stdio.h>
+#include <string.h>
+
+/* to limit memory and time at the start */
+enum { SPARES_MOST = 65536 };
+
+/* == Modules == */
+
+struct chooser {
+    struct probing_program *session;
+    struct plan_expressions *expressions;
+    struct trace_callees *callees; /* or NULL */
+    struct sprof_suggestions near, near_modules;
+    size_t seen;      /* functions in chosen modules */
+    size_t nameless;  /* of these: without a name */
+    size_t found;     /* of these: wanted */
+    size_t elsewhere; /* without an embedded probe */
+    bool unread;      /* a chosen module is unreadable */
+    char executable[PATH_MAX];
+    struct sprof_error *error;
+};
+
+static bool is_of_glob(const char *glob, const char *path)
+{
+    const char *slash = strrchr(path, '/');
+    return !fnmatch(glob, path, 0) || !fnmatch(glob, slash ? slash + 1 : path, 0);
+}
+
+static bool matches_glob(const struct trace_options *options, const char *path)
+{
+    for (size_t i = 0; i < options->module_count; i++)
+        if (is_of_glob(options->modules[i], path))
+            return true;
+    return false;
+}
+
+static const struct trace_module_rule *rule_of(const struct trace_options *options,
+                                               const char *path)
+{
+    for (size_t i = options->module_rule_count; i--;)
+        if (is_of_glob(options->module_rules[i].glob, path))
+            return &options->module_rules[i];
+    return NULL;
+}
+
+static bool is_chosen(const struct chooser *chooser, const char *path)
+{
+    const struct trace_options *options = &chooser->session->options;
+    const struct trace_module_rule *rule = rule_of(options, path);
+    if (rule)
+        return rule->when != TRACE_MODULE_NEVER;
+    if (options->module_count)
+        return matches_glob(options, path);
+    return model_kind_of(&options->rules, path, !strcmp(path, chooser->executable), false) ==
+           MODEL_KIND_APP;
+}
+
+static bool waits_for_demand(const struct chooser *chooser, const char *path)
+{
+    const struct trace_module_rule *rule = rule_of(&chooser->session->options, path);
+    return rule && rule->when == TRACE_MODULE_DEMAND;
+}
+
+/* For unwinders, and libraries of C, C++, Ada and Rust. */
+static bool may_leave_frames(const char *path)
+{
+    static const char *const names[] = {"libc.so", "libc-",     "libstdc++", "libgcc_s",
+                                        "libc++",  "libunwind", "libgnat",   "libstd-"};
+    const char *slash = strrchr(path, '/'), *name = slash ? slash + 1 : path;
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+        if (!strncmp(name, names[i], strlen(names[i])))
+            return true;
+    return false;
+}
+
+static bool wants(void *context, const struct image_request *file)
+{
+    const struct chooser *chooser = context;
+    const char *path = file->file.path;
+    const char *slash = strrchr(path, '/'), *name = slash ? slash + 1 : path;
+    return strcmp(name, PROBE_LIBRARY) != 0 && strcmp(name, PROBE_MAPPED_LIBRARY) != 0 &&
+           (is_chosen(chooser, path) || may_leave_frames(path) ||
+            trace_heap_is_allocator(chooser->session, file));
+}
+
+static bool wants_or_notes(void *context, const struct image_request *file)
+{
+    struct chooser *chooser = context;
+    const struct trace_options *options = &chooser->session->options;
+    const char *path = file->file.path;
+    const char *slash = strrchr(path, '/');
+    if (options->module_count && !is_chosen(chooser, path)) {
+        const char *name = sprof_arena_text(&chooser->session->arena, slash ? slash + 1 : path);
+        if (name)
+            sprof_suggest_offer(&chooser->near_modules, *options->modules, name);
+    }
+    return wants(context, file);
+}
+
+/* == Functions == */
+
+static bool leaves(const struct plan_function *function)
+{
+    return function->mechanism == PLAN_LEAVE || function->why == PLAN_IMPORTED;
+}
+
+/* Through prctl a thread renames itself or disables its time stamp counter, also by strict seccomp.
+ * Timed probes would then kill it. */
+static bool sees_clock_go(const struct probing_program *session, uint32_t file,
+                          const struct plan_function *function)
+{
+    const char *name = function->linkage_name, *path = session->files.items[file].path;
+    return session->way->has_agent && name &&
+           (!strcmp(name, "prctl") || !strcmp(name, "__prctl")) &&
+           (may_leave_frames(path) || inject_raw_is_for(path));
+}
+
+/* Glibc's clone, which begins threads and processes, some with the data of their creator's thread.
+ * Split-off parts of the same name follow it. */
+static bool clones(const struct probing_program *session, const struct trace_file *file,
+                   const struct plan_function *function)
+{
+    const bool is_named = function->linkage_name && !strcmp(function->linkage_name, "clone");
+    const char *before =
+        is_named && function != file->plan.functions ? function[-1].linkage_name : NULL;
+    return is_named && session->way->has_agent && function->mechanism == PLAN_PROLOGUE &&
+           trace_is_glibc(file->path) && !(before && !strcmp(before, "clone"));
+}
+
+/* Glibc's syscall can do what prctl and clone do. */
+static bool makes_any_call(const struct probing_program *session, const struct trace_file *file,
+                           const struct plan_function *function)
+{
+    return session->way->has_agent && function->linkage_name &&
+           !strcmp(function->linkage_name, "syscall") && trace_is_glibc(file->path);
+}
+
+/* See <sprof.h>. */
+static bool remarks(const struct probing_program *session, const struct plan_function *function)
+{
+    return session->way->has_agent && function->linkage_name &&
+           !strcmp(function->linkage_name, "sprof_remark");
+}
+
+/* Nongnu libunwind takes the stack pointer for a frame's CFA, so it stops at thunks. */
+static bool stops_at_thunks(const char *path)
+{
+    static const char name[] = "/libunwind.so.8";
+    const char *slash = strrchr(path, '/');
+    return slash && !strncmp(slash, name, sizeof name - 1);
+}
+
+/* Return addresses stay unchanged if a runtime walks stacks or a library copies them. */
+static enum probe_tier tier_of(const struct probing_program *session,
+                               const struct trace_probe *probe)
+{
+    const struct plan_function *function = probe->function;
+    if (probe->operation && !probe->is_chosen)
+        return PROBE_BYTES;
+    if (sees_clock_go(session, probe->file, function))
+        return PROBE_CLOCK;
+    if (remarks(session, function))
+        return PROBE_REMARK;
+    if (clones(session, &session->files.items[probe->file], function))
+        return PROBE_CLONE;
+    if (makes_any_call(session, &session->files.items[probe->file], function))
+        return PROBE_SYSCALL;
+    if (leaves(function) && stops_at_thunks(session->files.items[probe->file].path))
+        return PROBE_UNWIND;
+    if (leaves(function) && session->way->has_agent && plan_throws(function->linkage_name))
+        return PROBE_THROW;
+    if (leaves(function))
+        return function->linkage_name && strstr(function->linkage_name, "longjmp") ? PROBE_JUMP
+                                                                                   : PROBE_LEAVE;
+    return function->entry_only || session->untimed.runtime || session->untimed.copier ? PROBE_COUNT
+                                                                                       : PROBE_FULL;
+}
+
+static int is_wanted(const struct chooser *chooser, uint32_t file,
+                     const struct plan_function *function)
+{
+    const size_t index = (size_t)(function - chooser->session->files.items[file].plan.functions);
+    if (!chooser->callees)
+        return plan_expressions_match(chooser->expressions, function, chooser->error);
+    const int excluded = plan_expressions_exclude(chooser->expressions, function, chooser->error);
+    if (excluded)
+        return excluded < 0 ? excluded : 0;
+    if (trace_callees_wants(chooser->callees, file, index))
+        return 1;
+    return plan_expressions_include(chooser->expressions)
+               ? plan_expressions_match(chooser->expressions, function, chooser->error)
+               : 0;
+}
+
+static bool is_needed(const struct probing_program *session, uint32_t file,
+                      const struct plan_function *function)
+{
+    return leaves(function) ||
+           trace_heap_operation(&session->options, &session->files.items[file], function) ||
+           sees_clock_go(session, file, function) || remarks(session, function) ||
+           clones(session, &session->files.items[file], function) ||
+           makes_any_call(session, &session->files.items[file], function);
+}
+
+static int choose_function(struct chooser *chooser, uint32_t file,
+                           const struct plan_function *function)
+{
+    struct probing_program *session = chooser->session;
+    const bool in_module = session->files.items[file].is_chosen && plan_is_true_start(function);
+    const int found =
+        in_module && !session->files.items[file].on_demand && !remarks(session, function)
+            ? is_wanted(chooser, file, function)
+            : 0;
+    if (found < 0)
+        return found;
+    chooser->seen += in_module;
+    chooser->nameless += in_module && !plan_has_name(function);
+    chooser->found += found > 0;
+    if (in_module && !found && chooser->session->options.function_count && !chooser->found)
+        sprof_suggest_offer(&chooser->near, *chooser->session->options.functions, function->name);
+    const bool has_place = session->way->only_embedded
+                               ? function->mechanism == PLAN_EMBEDDED
+                               : function->mechanism != PLAN_NOT && function->why != PLAN_IMPORTED;
+    const bool can =
+        has_place || (found && session->way->may_stand && session->way->may_stand(function));
+    if (found && !can)
+        (*(session->way->only_embedded ? &chooser->elsewhere : &session->counts.refused))++;
+    const bool needed = can && is_needed(session, file, function);
+    const bool is_spare = can && !found && !needed && in_module && trace_has_spares(session);
+    if (!can || (!found && !needed && !is_spare))
+        return 0;
+    const struct trace_probe probe = {
+        .file = file,
+        .function = function,
+        .thunk = (uint32_t)session->probes.count,
+        .is_chosen = found > 0,
+        .is_spare = is_spare,
+        .operation =
+            trace_heap_operation(&session->options, &session->files.items[file], function)};
+    return sprof_vec_push(&session->probes, probe) ? sprof_error_memory(chooser->error) : 0;
+}
+
+static int take_module(void *context, struct plan_module *module)
+{
+    struct chooser *chooser = context;
+    struct probing_program *session = chooser->session;
+    if (module->error.code) {
+        chooser->unread |= is_chosen(chooser, module->path);
+        sprof_log_message(session->options.log, SPROF_LOG_WARNING, "%s", module->error.message);
+        return 0;
+    }
+    if (module->plan.is_loader)
+        return 0;
+    if (module->differing)
+        sprof_log_message(session->options.log, SPROF_LOG_WARNING,
+                          "%s: the process runs other bytes of %zu function%s than the file has",
+                          module->path, module->differing, sprof_plural(module->differing));
+    const char *path = sprof_arena_text(&session->arena, module->path);
+    const struct trace_file file = {.plan = module->plan,
+                                    .path = path,
+                                    .identity = module->identity,
+                                    .bias = module->bias,
+                                    .loaded_at = module->address,
+                                    .is_chosen = is_chosen(chooser, module->path),
+                                    .on_demand = waits_for_demand(chooser, module->path)};
+    if (module->plan.runtime && session->way->has_agent)
+        session->untimed.runtime = sprof_arena_text(&session->arena, module->plan.runtime);
+    if (!path || sprof_vec_push(&session->files, file))
+        return sprof_error_memory(chooser->error);
+    module->plan = (struct plan){0}; /* the file owns it now */
+    return 0;
+}
+
+static void drop_spares(struct probing_program *session, uint32_t first_file)
+{
+    size_t kept = session->files.items[first_file].first;
+    for (uint32_t f = first_file; f < session->files.count; f++) {
+        struct trace_file *file = &session->files.items[f];
+        const size_t first = file->first, end = first + file->count;
+        file->first = kept;
+        for (size_t i = first; i < end; i++) {
+            if (session->probes.items[i].is_spare)
+                continue;
+            session->probes.items[kept] = session->probes.items[i];
+            session->probes.items[kept].thunk = (uint32_t)kept;
+            kept++;
+        }
+        file->count = kept - file->first;
+    }
+    session->probes.count = kept;
+    session->has_all_spares = false;
+}
+
+/* Needs the functions of all files from `first_file` on. */
+static int choose_functions(struct chooser *chooser, uint32_t first_file)
+{
+    struct probing_program *session = chooser->session;
+    int result = 0;
+    if (session->options.children_of_count)
+        result =
+            trace_callees_find(&chooser->callees, session, session->options.children_of,
+                               session->options.children_of_count, !first_file, chooser->error);
+    for (uint32_t f = first_file; f < session->files.count && !result; f++) {
+        struct trace_file *file = &session->files.items[f];
+        file->first = session->probes.count;
+        for (size_t i = 0; i < file->plan.function_count && !result; i++)
+            result = choose_function(chooser, f, &file->plan.functions[i]);
+        file->count = session->probes.count - file->first;
+    }
+    const size_t most =
+        session->capacity && session->capacity < SPARES_MOST ? session->capacity : SPARES_MOST;
+    if (!result && first_file < session->files.count && session->probes.count > most)
+        drop_spares(session, first_file);
+    for (size_t i = 0; i < session->probes.count; i++)
+        if (session->probes.items[i].file >= first_file)
+            session->probes.items[i].tier = (uint8_t)tier_of(session, &session->probes.items[i]);
+    if (!result && chooser->callees && !first_file)
+        trace_callees_report_open(chooser->callees);
+    trace_callees_free(chooser->callees);
+    chooser->callees = NULL;
+    return result;
+}
+
+static int nothing_chosen(const struct chooser *chooser, struct sprof_error *error)
+{
+    const struct trace_options *options = &chooser->session->options;
+    struct sprof_str near = {0}, near_modules = {0}, program = {0};
+    const char *probe = chooser->found == 1 ? "no probe" : "a probe";
+    char chosen[64] = "the chosen function";
+    int code;
+    sprof_command_append_target(&program, options->pid, options->command);
+    if (chooser->found != 1)
+        snprintf(chosen, sizeof chosen, "none of the %zu chosen functions", chooser->found);
+    sprof_suggest_append(&near, &chooser->near);
+    sprof_suggest_append(&near_modules, &chooser->near_modules);
+    plan_append_nameless(&near, chooser->nameless, chooser->seen);
+    if (!chooser->seen && options->module_count)
+        code = sprof_error_set(error, SPROF_ENOTFOUND, 0,
+                               "--module '%s' matches nothing with functions that is mapped%s: see "
+                               "/proc/%d/maps",
+                               options->modules[0], near_modules.text ? near_modules.text : "",
+                               (int)chooser->session->process.pid);
+    else if (!chooser->seen && !is_chosen(chooser, chooser->executable))
+        code = sprof_error_set(error, SPROF_ENOTFOUND, 0,
+                               "%s is a system module by --system-module, and no other is "
+                               "application: name those to be traced with --module",
+                               chooser->executable);
+    else if (!chooser->seen && chooser->unread)
+        code = sprof_error_set(error, SPROF_ENOTFOUND, 0,
+                               "no function of %s is known: its file cannot be read, see above",
+                               options->command && *options->command ? *options->command
+                                                                     : chooser->executable);
+    else if (!chooser->seen)
+        code = sprof_error_set(error, SPROF_ENOTFOUND, 0,
+                               "no function of %s is known: it has neither symbols nor call frame "
+                               "information; name libraries with --module",
+                               options->command && *options->command ? *options->command
+                                                                     : chooser->executable);
+    else if (!chooser->found)
+        code = sprof_error_set(
+            error, SPROF_ENOTFOUND, 0, "--function '%s' finds none of %zu function%s%s%s",
+            options->function_count ? options->functions[0] : "", chooser->seen,
+            sprof_plural(chooser->seen), near.text ? near.text : "",
+            options->module_count ? "" : "; those of libraries are looked at with --module");
+    else if (chooser->session->way->only_embedded)
+        code =
+            sprof_error_set(error, SPROF_EUNSUPPORTED, 0,
+                            "process %d listens, and %s has %s in its file: `sprof probes %s "
+                            "--embed -o COPY` embeds probes",
+                            (int)chooser->session->process.pid, chosen, probe, chooser->executable);
+    else
+        code = sprof_error_set(error, SPROF_EUNSUPPORTED, 0,
+                               "%s can have %s: `sprof probes --refused %s` says why", chosen,
+                               probe, program.text ? program.text : "FILE");
+    sprof_str_release(&near);
+    sprof_str_release(&near_modules);
+    sprof_str_release(&program);
+    return code;
+}
+
+static int report_may_come(const struct chooser *chooser)
+{
+    const struct trace_options *options = &chooser->session->options;
+    struct sprof_str near = {0};
+    const int result = sprof_suggest_append(&near, &chooser->near_modules);
+    sprof_log_message(options->log, SPROF_LOG_WARNING,
+                      "--module '%s' matches nothing that %s: only what it loads later can be "
+                      "traced%s",
+                      options->modules[0],
+                      options->pid ? "the process has loaded" : "the command is linked with",
+                      near.text ? near.text : "");
+    sprof_str_release(&near);
+    return result;
+}
+
+static int open_chooser(struct chooser *chooser, struct probing_program *session,
+                        struct sprof_error *error)
+{
+    const struct trace_options *options = &session->options;
+    *chooser = (struct chooser){.session = session, .error = error};
+    inject_program_file(session->process.pid, chooser->executable);
+    chooser->executable[sprof_file_path_length(chooser->executable)] = '\0';
+    return plan_expressions_make(&chooser->expressions, options->functions, options->function_count,
+                                 error);
+}
+
+bool trace_wants(struct probing_program *session, const struct image_request *file)
+{
+    const struct chooser chooser = {.session = session};
+    return wants((void *)&chooser, file);
+}
+
+int trace_choose_module(struct probing_program *session, struct plan_module *module,
+                        struct sprof_error *error)
+{
+    const size_t probes = session->probes.count;
+    struct chooser chooser;
+    int result = open_chooser(&chooser, session, error);
+    const uint32_t number = (uint32_t)session->files.count;
+    if (!result)
+        result = take_module(&chooser, module);
+    if (!result)
+        result = choose_functions(&chooser, number);
+    const size_t most =
+        session->capacity - trace_points_count(session) - trace_outside_room(session);
+    if (!result && session->probes.count > most) {
+        sprof_error_set(error, SPROF_ELIMIT, 0,
+                        "%s has %zu functions, and there is room for %zu: choose fewer with "
+                        "--function",
+                        module->path, session->probes.count - probes, most - probes);
+        result = SPROF_ELIMIT;
+        session->probes.count = probes;
+        session->files.items[session->files.count - 1].count = 0;
+    }
+    plan_expressions_free(chooser.expressions);
+    return result;
+}
+
+int trace_choose(struct probing_program *session, struct sprof_error *error)
+{
+    const struct trace_options *options = &session->options;
+    struct chooser chooser;
+    struct cache *cache = options->no_cache ? NULL : cache_open(NULL);
+    bool generated;
+    int result = open_chooser(&chooser, session, error);
+    session->has_all_spares = trace_has_spares(session);
+    if (!result)
+        result = plan_process(session->process.pid,
+                              session->way->only_embedded ? session->process.code_fd : -1, cache,
+                              NULL, wants_or_notes, take_module, &chooser, &generated, error);
+    if (!result && trace_stack_copiers_find(session))
+        result = sprof_error_memory(error);
+    if (!result)
+        result = trace_heap_find(session, error);
+    if (!result)
+        result = choose_functions(&chooser, 0);
+    if (!result)
+        result = trace_heap_check_probes(session, error);
+    if (!result && chooser.elsewhere)
+        sprof_log_message(session->options.log, SPROF_LOG_NOTE,
+                          "%zu of %zu chosen functions have no probe in their files, which `sprof "
+                          "probes %s --embed -o COPY` puts there",
+                          chooser.elsewhere, chooser.found, chooser.executable);
+    size_t chosen = 0;
+    for (size_t i = 0; i < session->probes.count; i++)
+        chosen += session->probes.items[i].is_chosen;
+    const bool may_come = options->module_count && !chooser.seen && session->way->sees_loads;
+    if (!result && !chosen && may_come)
+        result = report_may_come(&chooser);
+    else if (!result && !chosen)
+        result = nothing_chosen(&chooser, error);
+    if (!result && session->probes.count >= PROBE_THUNKS)
+        result = sprof_error_set(error, SPROF_ELIMIT, 0,
+                                 "%zu functions are too many to be probed at once, at most %d are "
+                                 "possible: choose with --function or --module",
+                                 session->probes.count, PROBE_THUNKS - 1);
+    plan_expressions_free(chooser.expressions);
+    cache_free(cache, 0);
+    return result;
+}

@@ -1,0 +1,221 @@
+/* Explains why ranges hold no function. */
+#include "probing/empty_range.h"
+#include "base/command.h"
+#include "plan/plan.h"
+#include "probing/callees.h"
+#include "probing/program.h"
+#include "probing/range_text.h"
+
+#include <string.h>
+
+struct missed {
+    const char *expression;
+    size_t without;   /* matches without a probe */
+    size_t refused;   /* of these: no probe is possible */
+    const char *name; /* of the first match */
+    struct sprof_suggestions near, near_without;
+};
+
+static int find_missed(struct missed *missed, const struct probing_program *session,
+                       struct plan_expressions *expressions, struct sprof_error *error)
+{
+    for (size_t i = 0; i < session->probes.count; i++)
+        if (session->probes.items[i].is_chosen || session->probes.items[i].is_spare)
+            sprof_suggest_offer(&missed->near, missed->expression,
+                                session->probes.items[i].function->name);
+    for (size_t f = 0; f < session->files.count; f++) {
+        const struct plan *plan = &session->files.items[f].plan;
+        for (size_t i = 0; i < plan->function_count && session->files.items[f].is_chosen; i++) {
+            const struct plan_function *function = &plan->functions[i];
+            if (!plan_is_true_start(function))
+                continue;
+            const int found = plan_expressions_match(expressions, function, error);
+            if (found < 0)
+                return found;
+            if (!found) {
+                sprof_suggest_offer(&missed->near_without, missed->expression, function->name);
+                continue;
+            }
+            missed->without++;
+            missed->refused += function->mechanism == PLAN_NOT;
+            missed->name = missed->name ? missed->name : function->name;
+        }
+    }
+    return 0;
+}
+
+static void append_missed(const struct missed *missed, struct sprof_str *out)
+{
+    if (missed->without == 1) {
+        sprof_str_appendf(out, ", but %.100s, which has none", missed->name);
+    } else if (missed->without) {
+        sprof_str_appendf(out, ", but %zu that have none, as %.100s", missed->without,
+                          missed->name);
+    } else if (missed->near.count) {
+        sprof_suggest_append(out, &missed->near);
+    } else if (missed->near_without.count) {
+        sprof_suggest_append(out, &missed->near_without);
+        sprof_str_append(out, " (without a probe)");
+    }
+}
+static const char *guess_meaning(const char *expression)
+{
+    static const char digits[] = "0123456789abcdefABCDEF";
+    const size_t first = strspn(expression, digits);
+    if (first && expression[first] == '-' && strspn(expression + first + 1, digits))
+        return "\naddresses begin with 0x: +0xA-0xB";
+    if (strchr(expression + 1, '!'))
+        return "\nof one file only addresses can be chosen, +FILE!0xA-0xB; an expression is for "
+               "all files";
+    if (strchr(expression, ' '))
+        return "\neach change begins with + or -";
+    return "";
+}
+
+static const char *why_none(const struct probing_program *session)
+{
+    const struct trace_options *options = &session->options;
+    const struct probing_program *any =
+        session->group->programs.count ? session->group->programs.items[0] : session;
+    if (any->way->only_embedded)
+        return "a process that listens has the probes of its files, of which those are used that "
+               "were chosen when the trace began";
+    if (!any->way->has_agent || options->children || options->all_points)
+        return "by uprobes, with --children and with --all-points, probes are placed when the "
+               "trace begins: choose more with --function or --module, and switch them off until "
+               "they are wanted";
+    if (options->rest_ns == TRACE_NEVER)
+        return "with --rest off probes are placed when the trace begins: leave it out, or "
+               "choose more with --function or --module";
+    if (!any->has_all_spares)
+        return "the program has too many functions for all to be prepared: choose them with "
+               "--function when the trace begins";
+    return "functions of modules that --module did not choose can have no probe, and some only "
+           "where --function chooses them when the trace begins";
+}
+
+static int refuse_expression(struct probing_program *session, const char *text,
+                             struct sprof_error *error)
+{
+    const char *roots = trace_children_text(text);
+    if (roots && !(text = trace_callees_expression(session, roots)))
+        return sprof_error_memory(error);
+    struct plan_expressions *expressions = NULL;
+    struct missed missed = {.expression = text};
+    struct sprof_str names = {0}, none = {0};
+    int result = plan_expressions_make(&expressions, &text, 1, error);
+    for (size_t i = 0; i < session->group->programs.count && !result; i++)
+        result = find_missed(&missed, session->group->programs.items[i], expressions, error);
+    plan_expressions_free(expressions);
+    if (result)
+        return result;
+    append_missed(&missed, &names);
+    if (missed.without && missed.refused == missed.without) {
+        sprof_str_append(&none, "none can be placed there: `sprof probes --refused ");
+        sprof_command_append_target(&none, session->options.pid, session->options.command);
+        sprof_str_append(&none, "` says why");
+    }
+    result = sprof_error_set(error, SPROF_EUSAGE, 0,
+                             "`%.100s` finds no function that has a probe%.400s%s\n%s", text,
+                             names.text ? names.text : "", guess_meaning(text),
+                             none.text && !none.failed ? none.text : why_none(session));
+    sprof_str_release(&names);
+    sprof_str_release(&none);
+    return result;
+}
+
+static int refuse_module(const struct probing_program *session,
+                         const struct trace_addresses *addresses, struct sprof_error *error)
+{
+    struct sprof_str names = {0};
+    for (size_t f = 0; f < session->files.count; f++) {
+        const struct trace_file *file = &session->files.items[f];
+        const char *slash = strrchr(file->path, '/');
+        if (file->is_chosen && file->count)
+            sprof_str_appendf(&names, "%s%s", names.length ? ", " : "",
+                              slash ? slash + 1 : file->path);
+    }
+    const int result = sprof_error_set(
+        error, SPROF_EUSAGE, 0, "there are no probes in a file `%.*s`: there are in %.300s",
+        (int)(addresses->module_length < 100 ? addresses->module_length : 100), addresses->module,
+        names.text ? names.text : "none");
+    sprof_str_release(&names);
+    return result;
+}
+
+static uint64_t distance(const struct probing_program *session,
+                         const struct trace_addresses *addresses, const struct trace_probe *probe)
+{
+    const struct trace_file *file = &session->files.items[probe->file];
+    const uint64_t at = probe->function->start + (addresses->module ? 0 : file->bias);
+    return at > addresses->from ? at - addresses->from : addresses->from - at;
+}
+
+static int refuse_addresses(const struct probing_program *session, const char *text,
+                            struct sprof_error *error)
+{
+    struct trace_addresses addresses;
+    const struct trace_probe *nearest = NULL;
+    const int result = trace_read_addresses(text, &addresses, error);
+    if (result)
+        return result;
+    for (size_t i = 0; i < session->probes.count; i++) {
+        const struct trace_probe *probe = &session->probes.items[i];
+        if (probe->is_chosen &&
+            trace_is_of_module(&session->files.items[probe->file], &addresses) &&
+            (!nearest ||
+             distance(session, &addresses, probe) < distance(session, &addresses, nearest)))
+            nearest = probe;
+    }
+    if (!nearest)
+        return refuse_module(session, &addresses, error);
+    const struct trace_file *file = &session->files.items[nearest->file];
+    const char *slash = strrchr(file->path, '/');
+    const uint64_t start = nearest->function->start;
+    return sprof_error_set(error, SPROF_EUSAGE, 0,
+                           "the range %.100s covers the entry of no function that has a probe\n"
+                           "the nearest is %.100s, at 0x%llx in the process, %.100s!0x%llx in its "
+                           "file: `sprof stats --wide` shows addresses",
+                           text, nearest->function->name, (unsigned long long)(start + file->bias),
+                           slash ? slash + 1 : file->path, (unsigned long long)start);
+}
+int trace_refuse_empty_range(struct probing_program *session, const char *text,
+                             struct sprof_error *error)
+{
+    const struct probing_program *any =
+        session->group->programs.count ? session->group->programs.items[0] : session;
+    return trace_are_addresses(text) ? refuse_addresses(any, text, error)
+                                     : refuse_expression(session, text, error);
+}
+
+/* Reports them, which is no error: later programs may have the functions. */
+static int append_empty(const struct probing_program *session, const struct trace_range *range,
+                        struct sprof_str *answer, struct sprof_error *error)
+{
+    struct plan_expressions *expressions = NULL;
+    struct missed missed = {.expression = range->text + 1};
+    int result = plan_expressions_make(&expressions, &missed.expression, 1, error);
+    for (size_t i = 0; i < session->group->programs.count && !result; i++)
+        result = find_missed(&missed, session->group->programs.items[i], expressions, error);
+    plan_expressions_free(expressions);
+    if (result)
+        return result;
+    sprof_str_appendf(answer, "\n`%.100s` finds no function that has a probe", range->text + 1);
+    append_missed(&missed, answer);
+    sprof_str_append(answer, "; it holds for programs that are executed from now on");
+    return 0;
+}
+
+int trace_ranges_append_empty(const struct probing_program *session, uint64_t since_ns,
+                              struct sprof_str *answer, struct sprof_error *error)
+{
+    int result = 0;
+    for (size_t r = 0; r < session->ranges.count && !result; r++) {
+        size_t sites = session->ranges.items[r].since_ns < since_ns;
+        for (size_t i = 0; i < session->group->programs.count; i++)
+            sites += session->group->programs.items[i]->ranges.items[r].sites;
+        if (!sites)
+            result = append_empty(session, &session->ranges.items[r], answer, error);
+    }
+    return result;
+}

@@ -1,0 +1,88 @@
+/* Finds jumps that the program dropped with pages of its code (MADV_DONTNEED). The file's bytes are
+ * back, so the probes count as resting until they are written again. */
+#include "probing/probes.h"
+#include "probing/program.h"
+
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#define BETWEEN_NS UINT64_C(1000000000)
+enum { PAGE_BITS = 12, BLOCK = 512 /* pages (2 MiB) */ };
+/* see /proc/PID/pagemap in proc(5) */
+#define IN_SWAP (UINT64_C(1) << 62)
+#define PRESENT (UINT64_C(1) << 63)
+#define OF_FILE (UINT64_C(1) << 61)
+
+struct pages {
+    int fd;
+    uint64_t first;
+    size_t count;
+    uint64_t entries[BLOCK];
+};
+
+/* A page with a jump is the process's copy, not the file's. */
+static bool is_files(struct pages *pages, uint64_t address)
+{
+    const uint64_t page = address >> PAGE_BITS;
+    if (page - pages->first >= pages->count) {
+        pages->first = page - page % BLOCK;
+        const ssize_t size = pread(pages->fd, pages->entries, sizeof pages->entries,
+                                   (off_t)(pages->first * sizeof *pages->entries));
+        pages->count = size > 0 ? (size_t)size / sizeof *pages->entries : 0;
+        if (page - pages->first >= pages->count)
+            return false;
+    }
+    const uint64_t entry = pages->entries[page - pages->first];
+    return entry & PRESENT ? (entry & OF_FILE) != 0 : !(entry & IN_SWAP);
+}
+
+static bool is_gone(const struct probing_program *session, const struct trace_probe *probe,
+                    struct pages *pages)
+{
+    const uint64_t site = session->files.items[probe->file].bias + probe->function->site;
+    uint8_t there[PLAN_JUMP_BYTES];
+    return probe->is_placed && !probe->is_restored && !probe->rests &&
+           trace_can_place_live(session, probe) && is_files(pages, site) &&
+           pread(session->process.code_fd, there, sizeof there, (off_t)site) ==
+               (ssize_t)sizeof there &&
+           !memcmp(there, probe->function->original, sizeof there);
+}
+
+static bool is_due(const struct probing_program *session)
+{
+    return session->times.now_ns >= session->gone_jumps.next_ns &&
+           session->options.rest_ns != TRACE_NEVER && session->process.code_fd > 0 &&
+           session->way->can_rest && !session->options.children && !session->points &&
+           !session->executable.is_replaced;
+}
+
+void trace_gone_jumps_refresh(struct probing_program *session)
+{
+    char path[64];
+    size_t gone = 0;
+    if (!is_due(session))
+        return;
+    session->gone_jumps.next_ns = session->times.now_ns + BETWEEN_NS;
+    sprof_proc_shared_path(path, sizeof path, session->process.pid, "pagemap");
+    struct pages pages = {.fd = open(path, O_RDONLY | O_CLOEXEC)};
+    for (size_t i = 0; i < session->probes.count && pages.fd >= 0; i++)
+        if (is_gone(session, &session->probes.items[i], &pages)) {
+            trace_note_rest(&session->probes.items[i]);
+            gone++;
+        }
+    if (pages.fd >= 0)
+        close(pages.fd);
+    if (!gone)
+        return;
+    if (!session->gone_jumps.is_reported)
+        sprof_log_message(
+            session->options.log, SPROF_LOG_WARNING,
+            "the program has given back pages of its code (madvise), and with them "
+            "the probes of %zu function%s: they are put back once a second, and calls "
+            "until then are not counted",
+            gone, sprof_plural(gone));
+    session->gone_jumps.is_reported = true;
+    trace_wake(session);
+}

@@ -1,0 +1,292 @@
+/* Switches probes by ranges, which add or remove functions. The last range that is on and holds the
+ * function decides. */
+#include "probing/empty_range.h"
+#include "probing/outside.h"
+#include "probing/points.h"
+#include "probing/probes.h"
+#include "probing/program.h"
+#include "probing/range_text.h"
+
+#include <ctype.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* each takes a byte per probe */
+enum { RANGES_MOST = 1000 };
+static struct trace_range *find_range(struct probing_program *session, uint32_t number)
+{
+    for (size_t r = 0; r < session->ranges.count; r++)
+        if (session->ranges.items[r].number == number)
+            return &session->ranges.items[r];
+    return NULL;
+}
+
+/* The range keeps its number and becomes the last. */
+static bool repeat_range(struct probing_program *session, const char *text)
+{
+    struct trace_range *ranges = session->ranges.items;
+    const size_t last = session->ranges.count - 1;
+    for (size_t r = 1; r <= last; r++) {
+        if (strcmp(ranges[r].text, text) != 0)
+            continue;
+        struct trace_range range = ranges[r];
+        range.is_on = true;
+        range.since_ns = sprof_clock_monotonic_ns() - session->times.start.ns;
+        memmove(&ranges[r], &ranges[r + 1], (last - r) * sizeof *ranges);
+        ranges[last] = range;
+        return true;
+    }
+    return false;
+}
+
+static int check_range(struct probing_program *session, const struct trace_range *range,
+                       struct sprof_error *error)
+{
+    if (session->ranges.count == RANGES_MOST)
+        return sprof_error_set(error, SPROF_ELIMIT, 0,
+                               "there are %d ranges, and room for no more: `sprof ctl list` shows "
+                               "them, `probe -#N +#N` switches them by their numbers",
+                               RANGES_MOST);
+    if (range->sites || session->group->may_grow)
+        return 0;
+    return trace_refuse_empty_range(session, range->text + 1, error);
+}
+
+static int hold_in_programs(const struct probing_program *session, struct trace_range *range,
+                            struct sprof_error *error)
+{
+    int result = 0;
+    for (size_t i = 0; i < session->group->programs.count && !result; i++) {
+        struct probing_program *program = session->group->programs.items[i];
+        struct trace_range there = {
+            .number = range->number,
+            .text = range->text,
+            .holds = calloc(program->capacity + 1, 1),
+        };
+        result =
+            there.holds ? trace_range_hold(program, &there, 0, error) : sprof_error_memory(error);
+        range->sites += there.sites;
+        free(there.holds);
+    }
+    return result;
+}
+
+static int add_range(struct probing_program *session, const char *text, struct sprof_error *error)
+{
+    struct trace_range range = {
+        .number = (uint32_t)session->ranges.count + 1,
+        .text = text,
+        .holds = calloc(session->capacity + 1, 1),
+        .is_on = true,
+        .since_ns = sprof_clock_monotonic_ns() - session->times.start.ns,
+    };
+    int result =
+        range.holds ? trace_range_hold(session, &range, 0, error) : sprof_error_memory(error);
+    if (!result && session->stands_for_all)
+        result = hold_in_programs(session, &range, error);
+    if (!result)
+        result = check_range(session, &range, error);
+    uint8_t *holds = range.holds; /* a refused text leaves nothing */
+    if (!result) {
+        range.text = sprof_arena_text(&session->arena, text);
+        range.holds = sprof_arena_alloc(&session->arena, session->capacity + 1);
+        if (!range.text || !range.holds || sprof_vec_push(&session->ranges, range))
+            result = sprof_error_memory(error);
+        else
+            memcpy(range.holds, holds, session->capacity + 1);
+    }
+    free(holds);
+    return result;
+}
+
+int trace_ranges_extend(struct probing_program *session, size_t first)
+{
+    int result = 0;
+    for (size_t r = 0; r < session->ranges.count && !result; r++)
+        result = trace_range_hold(session, &session->ranges.items[r], first, NULL);
+    return result;
+}
+
+int trace_ranges_adopt(struct probing_program *session, const struct probing_program *from)
+{
+    const struct trace_range *all = from->ranges.items;
+    const size_t count = from->ranges.count;
+    struct trace_range *adopted = calloc(count + 1, sizeof *adopted);
+    if (!adopted || sprof_vec_reserve(&session->ranges, count)) {
+        free(adopted);
+        return SPROF_ENOMEM;
+    }
+    bool failed = false;
+    for (size_t r = 0; r < count; r++) {
+        const struct trace_range *own = find_range(session, all[r].number);
+        adopted[r] = all[r];
+        adopted[r].holds =
+            own ? own->holds : sprof_arena_alloc(&session->arena, session->capacity + 1);
+        adopted[r].sites = 0;
+        failed |= !adopted[r].holds;
+    }
+    if (!failed) {
+        memcpy(session->ranges.items, adopted, count * sizeof *adopted);
+        session->ranges.count = count;
+    }
+    free(adopted);
+    return failed ? SPROF_ENOMEM : trace_ranges_extend(session, 0);
+}
+
+int trace_ranges_begin(struct probing_program *session, struct sprof_error *error)
+{
+    struct sprof_str text = {0};
+    sprof_str_append(&text, "+");
+    for (size_t i = 0; i < session->options.function_count; i++)
+        sprof_str_appendf(&text, "%s%s", i ? " " : "", session->options.functions[i]);
+    for (size_t i = 0; i < session->options.children_of_count; i++)
+        sprof_str_appendf(&text, "%s%s and what it calls", text.length > 1 ? " " : "",
+                          session->options.children_of[i]);
+    struct trace_range range = {
+        .number = 1,
+        .text = text.failed
+                    ? NULL
+                    : sprof_arena_text(&session->arena, text.length > 1 ? text.text : "+.*"),
+        .holds = sprof_arena_alloc(&session->arena, session->capacity + 1),
+        .is_on = true,
+    };
+    sprof_str_release(&text);
+    if (!range.text || !range.holds)
+        return sprof_error_memory(error);
+    for (size_t i = 0; i < session->probes.count; i++)
+        range.sites += range.holds[i] = session->probes.items[i].is_chosen;
+    return sprof_vec_push(&session->ranges, range) ? sprof_error_memory(error) : 0;
+}
+
+/* == Switching == */
+
+/* Changes no code and stops no thread. Probes that watch for left frames or new threads stay on
+ * without counting. */
+void trace_switch(struct probing_program *session)
+{
+    bool switched = false; /* probes of allocators, which see bytes that checked calls allocate */
+    for (size_t i = 0; i < session->probes.count; i++) {
+        struct trace_probe *probe = &session->probes.items[i];
+        probe->is_on = probe->is_drilled && (probe->is_chosen || probe->is_spare);
+        for (size_t r = 0; r < session->ranges.count; r++) {
+            const struct trace_range *range = &session->ranges.items[r];
+            if (range->is_on && range->holds[i])
+                probe->is_on = range->text[0] == '+';
+        }
+        probe->is_added |= probe->is_on && probe->is_spare;
+        probe->is_chosen |= probe->is_on;
+        probe->is_spare &= !probe->is_on;
+        const bool stays = trace_stays_on(probe);
+        const bool counts = probe->is_on && !session->paused;
+        const uint8_t still = stays ? (uint8_t)(probe->tier | PROBE_QUIET) : PROBE_OFF;
+        uint8_t tier = counts ? trace_governed_tier(probe, probe->tier) : still;
+        if (session->mode == TRACE_COVERAGE)
+            tier =
+                counts && probe->is_chosen && !atomic_load(&session->process.shared->hits[i].first)
+                    ? still | PROBE_COVER
+                    : still;
+        if (probe->operation && !session->paused && session->mode != TRACE_COVERAGE &&
+            tier != PROBE_FULL)
+            tier = PROBE_BYTES;
+        if (tier != PROBE_OFF)
+            trace_passed_end(session, i);
+        switched |= probe->operation && tier != atomic_load(&session->process.shared->tiers[i]);
+        atomic_store(&session->process.shared->tiers[i], tier);
+    }
+    if (switched)
+        atomic_fetch_add(&session->process.shared->heap.epoch, 1);
+    session->resting.at_once &= session->paused;
+    trace_wake(session);
+    if (session->way->switched)
+        session->way->switched(session);
+    trace_points_switch(session, !session->paused && !session->untimed.copier);
+    trace_outside_switch(session, !session->paused && session->mode != TRACE_COVERAGE &&
+                                      !session->untimed.copier && !session->untimed.runtime);
+}
+
+char trace_ranges_decide(const struct probing_program *session, size_t number)
+{
+    char sign = 0;
+    for (size_t r = 1; r < session->ranges.count; r++) {
+        const struct trace_range *range = &session->ranges.items[r];
+        if (range->is_on && range->holds[number])
+            sign = range->text[0];
+    }
+    return sign;
+}
+
+/* Reads "1,3-5". */
+static int each_number(struct probing_program *session, const char *text, bool is_on,
+                       struct sprof_error *error)
+{
+    const char *at = text;
+    char *end;
+    do {
+        errno = 0;
+        const unsigned long from = isdigit((unsigned char)*at) ? strtoul(at, &end, 10) : 0;
+        unsigned long to = from;
+        if (from && *end == '-' && isdigit((unsigned char)end[1]))
+            to = strtoul(end + 1, &end, 10);
+        if (!from || errno || to < from || (*end && *end != ','))
+            return sprof_error_set(error, SPROF_EUSAGE, 0,
+                                   "`#%.100s` is no list of numbers: write #1 or #1,3-5", text);
+        if (to > session->ranges.count)
+            return sprof_error_set(error, SPROF_EUSAGE, 0,
+                                   "there is no range #%lu: `sprof ctl list` shows %zu", to,
+                                   session->ranges.count);
+        for (unsigned long n = from; n <= to; n++)
+            find_range(session, (uint32_t)n)->is_on = is_on;
+        at = end + 1;
+    } while (*end);
+    return 0;
+}
+
+static int change(struct probing_program *session, const char *token, struct sprof_error *error)
+{
+    if ((*token != '+' && *token != '-') || !token[1])
+        return sprof_error_set(error, SPROF_EUSAGE, 0,
+                               "`%.100s` is no change of probes: write +RE, -RE, +0xA-0xB, "
+                               "+MODULE!0xA-0xB, -#1,3-5 or +#N",
+                               token);
+    return token[1] == '#'                ? each_number(session, token + 2, *token == '+', error)
+           : repeat_range(session, token) ? 0
+                                          : add_range(session, token, error);
+}
+
+/* A change begins with a blank and a sign. */
+static char *next_token(char *text)
+{
+    for (char *at = text; *at; at++)
+        if (*at == ' ' && (at[1] == '+' || at[1] == '-')) {
+            *at = '\0';
+            return at + 1;
+        }
+    return NULL;
+}
+
+int trace_change_ranges(struct probing_program *session, char *text, struct sprof_error *error)
+{
+    const size_t count = session->ranges.count;
+    struct trace_range *before = calloc(count, sizeof *before);
+    if (!before)
+        return sprof_error_memory(error);
+    int result = 0;
+    memcpy(before, session->ranges.items, count * sizeof *before);
+    for (char *token = text, *next; token && !result; token = next) {
+        next = next_token(token);
+        result = change(session, token, error);
+    }
+    if (result) {
+        memcpy(session->ranges.items, before, count * sizeof *before);
+        session->ranges.count = count;
+    }
+    free(before);
+    for (size_t i = 0; i < session->group->programs.count && !result; i++) {
+        struct probing_program *program = session->group->programs.items[i];
+        if (program != session && trace_ranges_adopt(program, session))
+            result = sprof_error_memory(error);
+        trace_switch(program);
+    }
+    return result;
+}

@@ -1,0 +1,107 @@
+/* Decides whether a probe is wanted, can rest, or can be written. */
+#include "probing/probes.h"
+#include "probing/program.h"
+
+#include <string.h>
+
+enum { PAGE = 4096 };
+
+static bool returns_inside(const struct plan_function *function)
+{
+    struct arch_instruction instruction;
+    for (size_t at = 0; at < PLAN_JUMP_BYTES; at += instruction.length) {
+        if (!arch_instruction_decode(function->original + at, function->displaced - at,
+                                     &instruction))
+            return true;
+        const bool is_call =
+            instruction.flow == ARCH_FLOW_CALL || instruction.flow == ARCH_FLOW_CALL_INDIRECT;
+        if (is_call && at + instruction.length < PLAN_JUMP_BYTES)
+            return true;
+    }
+    return false;
+}
+
+bool trace_is_in_one_page(uint64_t address)
+{
+    return address / PAGE == (address + PLAN_JUMP_BYTES - 1) / PAGE;
+}
+
+bool trace_can_place_live(const struct probing_program *session, const struct trace_probe *probe)
+{
+    const uint64_t address = session->files.items[probe->file].bias + probe->function->site;
+    return probe->jump[0] && trace_is_in_one_page(address) && !returns_inside(probe->function);
+}
+
+uint8_t trace_governed_tier(const struct trace_probe *probe, uint8_t tier)
+{
+    if (tier == PROBE_FULL && probe->governed == TRACE_GOVERNED_COUNT)
+        return PROBE_COUNT;
+    if ((tier == PROBE_FULL || tier == PROBE_COUNT) && probe->governed == TRACE_GOVERNED_OFF)
+        return PROBE_OFF;
+    return tier;
+}
+
+bool trace_stays_on(const struct trace_probe *probe)
+{
+    return probe->tier == PROBE_LEAVE || probe->tier == PROBE_JUMP || probe->tier == PROBE_CLOCK ||
+           probe->tier == PROBE_CLONE || probe->tier == PROBE_UNWIND ||
+           probe->tier == PROBE_SYSCALL || probe->tier == PROBE_THROW ||
+           probe->tier == PROBE_REMARK;
+}
+
+/* Probes for left frames are needed while frames exist. Threads that begin during a rest are found
+ * later. */
+bool trace_is_wanted(const struct probing_program *session, size_t number)
+{
+    const struct trace_probe *probe = &session->probes.items[number];
+    return trace_stays_on(probe)
+               ? !session->paused
+               : atomic_load(&session->process.shared->tiers[number]) != PROBE_OFF;
+}
+
+/* Probes for left frames rest only if no call is open. A clear hides open calls. */
+bool trace_may_rest(const struct probing_program *session, const struct trace_probe *probe)
+{
+    return session->options.rest_ns != TRACE_NEVER && session->process.code_fd > 0 &&
+           session->way->can_rest && !session->points && !session->executable.is_replaced &&
+           !probe->is_restored && trace_can_place_live(session, probe) &&
+           (!trace_stays_on(probe) ||
+            (session->paused && !session->counts.in_flight && !session->times.cleared.ns));
+}
+
+bool trace_has_spares(const struct probing_program *session)
+{
+    const struct trace_options *options = &session->options;
+    return session->way->can_rest && (!options->children || options->drill.adaptive) &&
+           !options->all_points && options->rest_ns != TRACE_NEVER;
+}
+
+void trace_check_spare(const struct probing_program *session, struct trace_probe *probe)
+{
+    if (!probe->is_spare || probe->rests || session->options.children)
+        return;
+    probe->is_spare = probe->is_placed = false;
+    memset(probe->jump, 0, sizeof probe->jump);
+}
+
+bool trace_rests_at_once(const struct probing_program *session, const struct trace_probe *probe)
+{
+    return (probe->is_spare || session->resting.at_once) && trace_may_rest(session, probe);
+}
+
+bool trace_may_be_called(const struct plan_function *function)
+{
+    switch ((enum plan_reason)function->why) {
+    case PLAN_REASON_NONE: return !function->entry_only && function->mechanism != PLAN_LEAVE;
+    case PLAN_TOO_SHORT:
+    case PLAN_TARGET_INSIDE:
+    case PLAN_LOOP_AT_ENTRY:
+    case PLAN_ENDS_INSIDE: return !function->entry_only;
+    default: return false;
+    }
+}
+
+bool trace_is_measured(const struct trace_file *file)
+{
+    return file->is_chosen && !file->plan.sanitized && !file->plan.runtime && !file->plan.is_loader;
+}

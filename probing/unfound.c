@@ -1,0 +1,31 @@
+/* Reports expressions that match no function. */
+#include "probing/probes.h"
+#include "probing/program.h"
+
+bool trace_may_be_chosen(const struct probing_program *session, const struct trace_probe *probe)
+{
+    return probe->is_chosen || (session->options.drill.adaptive && probe->is_spare);
+}
+
+int trace_report_unfound(const struct probing_program *session, const char *option,
+                         const char *expression, const struct plan_expressions *expressions,
+                         bool timed, struct sprof_error *error)
+{
+    struct sprof_suggestions near = {0};
+    struct sprof_str names = {0};
+    int found = 0;
+    for (size_t i = 0; i < session->probes.count && !found; i++) {
+        const struct trace_probe *probe = &session->probes.items[i];
+        if (!trace_may_be_chosen(session, probe) || (timed && probe->tier != PROBE_FULL))
+            continue;
+        found = plan_expressions_match(expressions, probe->function, error);
+        if (!found)
+            sprof_suggest_offer(&near, expression, probe->function->name);
+    }
+    if (!found && !sprof_suggest_append(&names, &near))
+        sprof_log_message(session->options.log, SPROF_LOG_WARNING,
+                          "--%s '%s' finds none of the functions that %s%s", option, expression,
+                          timed ? "are timed" : "have probes", names.text ? names.text : "");
+    sprof_str_release(&names);
+    return found < 0 ? found : 0;
+}
