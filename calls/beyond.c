@@ -3,9 +3,9 @@
 
 #include <stdlib.h>
 
-int trace_beyond_begin(struct calls_program *session)
+int calls_beyond_begin(struct calls_program *session)
 {
-    struct trace_memory *memory = &session->memory;
+    struct calls_memory *memory = &session->memory;
     if (!memory->beyond)
         memory->beyond = calloc(session->capacity, sizeof *memory->beyond);
     return memory->beyond ? 0 : SPROF_ENOMEM;
@@ -13,10 +13,10 @@ int trace_beyond_begin(struct calls_program *session)
 
 static int add_beyond(struct calls_program *session, uint32_t function, uint64_t calls)
 {
-    struct trace_memory *memory = &session->memory;
-    struct trace_memory_sums *sums = &session->all->memory;
+    struct calls_memory *memory = &session->memory;
+    struct calls_memory_sums *sums = &session->all->memory;
     struct probe_stat *stat = &session->threads.others_figures[function].stat;
-    struct trace_probe *probe = &session->probes.items[function];
+    struct probing_probe *probe = &session->probes.items[function];
     const bool is_first = !probe->is_beyond;
     probe->is_beyond = true;
     stat->counted += calls;
@@ -26,7 +26,7 @@ static int add_beyond(struct calls_program *session, uint32_t function, uint64_t
     session->threads.others_changed = true;
     sums->beyond_calls += calls;
     sums->beyond_functions += is_first;
-    return is_first ? trace_history_probe(session, function, "counted", "room", 0) : 0;
+    return is_first ? calls_history_probe(session, function, "counted", "room", 0) : 0;
 }
 
 static void report_shared(struct calls_program *session)
@@ -42,16 +42,16 @@ static void report_shared(struct calls_program *session)
                       (int)session->process.pid);
 }
 
-int trace_beyond_collect(struct calls_program *session)
+int calls_beyond_collect(struct calls_program *session)
 {
     const struct probe_shared *shared = session->process.shared;
     const bool has_some = atomic_load(&shared->untracked) || atomic_load(&shared->has_ends) ||
                           atomic_load(&shared->shared_threads);
     report_shared(session);
-    int result = has_some ? trace_beyond_begin(session) : 0;
-    const uint64_t *known = session->memory.beyond, most = 64 * trace_most_ticks(session);
+    int result = has_some ? calls_beyond_begin(session) : 0;
+    const uint64_t *known = session->memory.beyond, most = 64 * calls_most_ticks(session);
     if (!result && known)
-        result = trace_shared_row_begin(session);
+        result = calls_shared_row_begin(session);
     for (uint32_t i = 0; known && i < session->probes.count && i < session->capacity && !result;
          i++) {
         const uint64_t calls = atomic_load(&session->process.shared->beyond[i]);
@@ -61,7 +61,7 @@ int trace_beyond_collect(struct calls_program *session)
     return result;
 }
 
-void trace_beyond_clear(struct calls_program *session)
+void calls_beyond_clear(struct calls_program *session)
 {
     session->all->memory.beyond_calls = 0;
     session->all->memory.beyond_functions = 0;

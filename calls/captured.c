@@ -7,11 +7,11 @@
 
 #include <string.h>
 
-int trace_captures_open(const struct trace_options *options,
-                        struct trace_capture_expressions *expressions, struct sprof_error *error)
+int calls_captures_open(const struct trace_options *options,
+                        struct calls_capture_expressions *expressions, struct sprof_error *error)
 {
     int result = 0;
-    *expressions = (struct trace_capture_expressions){{NULL}};
+    *expressions = (struct calls_capture_expressions){{NULL}};
     for (size_t i = 0; i < options->capture_count && !result; i++) {
         const char *function = options->captures[i].function;
         if (function)
@@ -20,14 +20,14 @@ int trace_captures_open(const struct trace_options *options,
     return result;
 }
 
-void trace_captures_close(struct trace_capture_expressions *expressions)
+void calls_captures_close(struct calls_capture_expressions *expressions)
 {
     for (size_t i = 0; i < RULES_CAPTURES; i++)
         plan_expressions_free(expressions->each[i]);
 }
 
-int trace_captures_of(const struct calls_program *session,
-                      const struct trace_capture_expressions *expressions,
+int calls_captures_of(const struct calls_program *session,
+                      const struct calls_capture_expressions *expressions,
                       const struct plan_function *function, uint32_t *captures,
                       struct sprof_error *error)
 {
@@ -43,13 +43,13 @@ int trace_captures_of(const struct calls_program *session,
     return 0;
 }
 
-uint32_t trace_captures_paths(const struct calls_program *session, uint32_t captures,
-                              const struct symbolize_path *paths[TRACE_CAPTURED_MOST])
+uint32_t calls_captures_paths(const struct calls_program *session, uint32_t captures,
+                              const struct symbolize_path *paths[CALLS_CAPTURED_MOST])
 {
     uint32_t count = 0;
     for (; captures; captures &= captures - 1) {
         const struct rules_capture *capture = &session->options.captures[__builtin_ctz(captures)];
-        for (uint32_t i = 0; i < capture->path_count && count < TRACE_CAPTURED_MOST; i++)
+        for (uint32_t i = 0; i < capture->path_count && count < CALLS_CAPTURED_MOST; i++)
             paths[count++] = &capture->paths[i];
     }
     return count;
@@ -66,13 +66,13 @@ static const char *name_of(struct calls_program *session, const struct rules_cap
     return name ? name : "";
 }
 
-void trace_captures_note(struct calls_program *session, uint32_t captures,
+void calls_captures_note(struct calls_program *session, uint32_t captures,
                          const struct plan_function *function,
-                         const struct symbolize_signature *signature, struct trace_noted *noted)
+                         const struct symbolize_signature *signature, struct calls_noted *noted)
 {
     static const struct symbolize_located too_many = {
         .problem = "of each function at most 16 values are captured"};
-    _Static_assert(TRACE_CAPTURED_MOST == 16, "as it is said");
+    _Static_assert(CALLS_CAPTURED_MOST == 16, "as it is said");
     uint32_t at = 0;
     for (; captures; captures &= captures - 1) {
         const uint32_t number = (uint32_t)__builtin_ctz(captures);
@@ -89,34 +89,34 @@ void trace_captures_note(struct calls_program *session, uint32_t captures,
             }
             session->values.located[number] |= UINT64_C(1) << i;
             noted->captured[noted->captured_count++] =
-                (struct trace_captured){.name = name_of(session, capture, &capture->paths[i]),
+                (struct calls_captured){.name = name_of(session, capture, &capture->paths[i]),
                                         .located = located,
                                         .at_entry = capture->at_entry};
         }
     }
 }
 
-void trace_captures_note_request(struct calls_program *session, uint32_t at,
+void calls_captures_note_request(struct calls_program *session, uint32_t at,
                                  const struct plan_function *function,
                                  const struct symbolize_signature *signature,
-                                 struct trace_noted *noted)
+                                 struct calls_noted *noted)
 {
     const struct rules_capture *request = session->options.requests_of;
     const struct symbolize_located *located =
         at < signature->located_count ? &signature->located[at] : NULL;
-    struct trace_unmet unmet = {NULL, request->paths[0].text, function};
-    if (!located || noted->captured_count == TRACE_CAPTURED_MOST) {
+    struct calls_unmet unmet = {NULL, request->paths[0].text, function};
+    if (!located || noted->captured_count == CALLS_CAPTURED_MOST) {
         unmet.what = "it is one value more than the sixteen that are read of a call";
     } else if (located->problem) {
         unmet.what = located->problem;
         unmet.at = located->problem_at;
-    } else if (!trace_captured_has_words(noted, located)) {
+    } else if (!calls_captured_has_words(noted, located)) {
         unmet.what = "it is in none of the six words that are read of a call";
     } else {
         const struct symbolize_type *type = located->type;
         const bool is_reference = type->kind == SYMBOLIZE_REFERENCE && type->to;
-        const enum probe_number number = trace_values_number(is_reference ? type->to : type);
-        if (!trace_values_is_text(type) && number != PROBE_SIGNED && number != PROBE_UNSIGNED)
+        const enum probe_number number = calls_values_number(is_reference ? type->to : type);
+        if (!calls_values_is_text(type) && number != PROBE_SIGNED && number != PROBE_UNSIGNED)
             unmet.what = "it is no text, and no integer of up to 8 bytes";
     }
     if (unmet.what) {
@@ -125,7 +125,7 @@ void trace_captures_note_request(struct calls_program *session, uint32_t at,
     }
     session->values.has_requests = true;
     noted->captured[noted->captured_count++] =
-        (struct trace_captured){.name = name_of(session, request, &request->paths[0]),
+        (struct calls_captured){.name = name_of(session, request, &request->paths[0]),
                                 .located = located,
                                 .at_entry = request->at_entry};
     noted->request = (uint8_t)noted->captured_count;
@@ -152,7 +152,7 @@ static void warn_unlocated(const struct calls_program *session, size_t number, u
 
 static void warn_no_requests(const struct calls_program *session)
 {
-    const struct trace_unmet *unmet = &session->values.request_unmet;
+    const struct calls_unmet *unmet = &session->values.request_unmet;
     const struct rules_capture *request = session->options.requests_of;
     char before[256] = "--request: ";
     struct sprof_error error = {0};
@@ -168,9 +168,9 @@ static void warn_no_requests(const struct calls_program *session)
     sprof_log_message(session->options.log, SPROF_LOG_WARNING, "%s", error.message);
 }
 
-void trace_captures_report(const struct calls_program *session)
+void calls_captures_report(const struct calls_program *session)
 {
-    if (trace_requests_by_value(&session->options) && !session->values.has_requests)
+    if (calls_requests_by_value(&session->options) && !session->values.has_requests)
         warn_no_requests(session);
     for (size_t i = 0; i < session->options.capture_count; i++)
         for (uint32_t k = 0; k < session->options.captures[i].path_count; k++)

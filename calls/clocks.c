@@ -1,7 +1,7 @@
 /* Converts ticks to the system clock. */
 #include "calls/program.h"
 
-void trace_find_tick(struct calls_program *session)
+void calls_find_tick(struct calls_program *session)
 {
     struct calls_trace *all = session->all;
     if (all->clock.tick_ns > 0)
@@ -14,7 +14,7 @@ void trace_find_tick(struct calls_program *session)
             : 1;
 }
 
-int trace_compare_clocks(struct calls_program *session)
+int calls_compare_clocks(struct calls_program *session)
 {
     uint64_t ticks, now_ns;
     counters_read_clocks(&now_ns, &ticks);
@@ -24,12 +24,12 @@ int trace_compare_clocks(struct calls_program *session)
     return counters_clocks_compare(&session->log.clocks, &first, now_ns - begin_ns, ticks);
 }
 
-uint64_t trace_time_of(const struct calls_program *session, uint64_t ticks)
+uint64_t calls_time_of(const struct calls_program *session, uint64_t ticks)
 {
     return counters_time_of(&session->log.clocks, ticks);
 }
 
-uint64_t trace_length_of(const struct calls_program *session, uint64_t ticks)
+uint64_t calls_length_of(const struct calls_program *session, uint64_t ticks)
 {
     return counters_length_of(&session->log.clocks, ticks);
 }

@@ -22,9 +22,9 @@ enum {
 
 static int put_row(struct calls_program *session, uint32_t number, uint32_t thread)
 {
-    struct trace_probe *probe = &session->probes.items[number];
+    struct probing_probe *probe = &session->probes.items[number];
     uint32_t node;
-    const int result = trace_node_of(session, number, 0, &node);
+    const int result = calls_node_of(session, number, 0, &node);
     uint64_t *known = result ? NULL : sprof_map_at(&session->all->covered.nodes, node);
     if (!result && !known)
         return SPROF_ENOMEM;
@@ -45,10 +45,10 @@ static int put_row(struct calls_program *session, uint32_t number, uint32_t thre
                                                                                       : 0;
 }
 
-int trace_coverage_begin(struct calls_program *session)
+int calls_coverage_begin(struct calls_program *session)
 {
     for (uint32_t i = 0; i < session->probes.count; i++) {
-        struct trace_probe *probe = &session->probes.items[i];
+        struct probing_probe *probe = &session->probes.items[i];
         if (!probe->is_chosen || probe->has_coverage_row)
             continue;
         probe->has_coverage_row = true;
@@ -73,15 +73,15 @@ static uint64_t time_of(const struct calls_program *session, uint64_t ticks)
 
 static int note_hit(struct calls_program *session, uint32_t number, const struct probe_hit *hit)
 {
-    struct trace_probe *probe = &session->probes.items[number];
+    struct probing_probe *probe = &session->probes.items[number];
     const uint32_t tid = atomic_load(&hit->tid);
     const struct model_thread *thread = NULL;
     if (tid > 0 && tid <= INT32_MAX) {
         char text[16];
-        const struct counters_pages pages = trace_pages(session);
-        const pid_t pid = trace_process_seen(session, atomic_load(&hit->pid));
-        const pid_t known = trace_process_thread(session, pid, tid);
-        trace_thread_name(pid, known, text);
+        const struct counters_pages pages = calls_pages(session);
+        const pid_t pid = calls_process_seen(session, atomic_load(&hit->pid));
+        const pid_t known = calls_process_thread(session, pid, tid);
+        calls_thread_name(pid, known, text);
         if (!*text)
             counters_thread_name(&pages, atomic_load(&hit->pid), tid, text);
         const char *name = sprof_arena_text(&session->arena, text);
@@ -98,18 +98,18 @@ static int note_hit(struct calls_program *session, uint32_t number, const struct
 /* Whether the probe lost its flag in a call during a clear. */
 static bool is_blind(const struct calls_program *session, uint32_t number)
 {
-    const struct trace_probe *probe = &session->probes.items[number];
+    const struct probing_probe *probe = &session->probes.items[number];
     return session->mode == TRACE_COVERAGE && !session->paused && probe->is_on &&
            probe->has_coverage_row &&
            !(atomic_load(&session->process.shared->tiers[number]) & PROBE_COVER) &&
            !atomic_load(&session->process.shared->hits[number].first);
 }
 
-int trace_coverage_collect(struct calls_program *session)
+int calls_coverage_collect(struct calls_program *session)
 {
     bool is_missed = false;
     for (uint32_t i = 0; i < session->probes.count; i++) {
-        const struct trace_probe *probe = &session->probes.items[i];
+        const struct probing_probe *probe = &session->probes.items[i];
         const struct probe_hit *hit = &session->process.shared->hits[i];
         if (probe->has_coverage_row && !probe->first_ns && atomic_load(&hit->first) &&
             note_hit(session, i, hit))
@@ -117,11 +117,11 @@ int trace_coverage_collect(struct calls_program *session)
         is_missed |= is_blind(session, i);
     }
     if (is_missed)
-        trace_switch(&session->probing);
+        probing_switch(&session->probing);
     return 0;
 }
 
-void trace_coverage_count(const struct calls_program *session, size_t *covered, size_t *left)
+void calls_coverage_count(const struct calls_program *session, size_t *covered, size_t *left)
 {
     *left = 0;
     *covered = session->all->covered.count;
@@ -134,7 +134,7 @@ void trace_coverage_count(const struct calls_program *session, size_t *covered, 
 
 static int take_listed(void *context, int columns, char *const *values, char *const *names)
 {
-    struct trace_covered *covered = context;
+    struct calls_covered *covered = context;
     (void)names;
     if (columns != 2 || !values[0] || !values[1])
         return SPROF_EFORMAT;
@@ -143,7 +143,7 @@ static int take_listed(void *context, int columns, char *const *values, char *co
     return 0;
 }
 
-int trace_coverage_listed(struct calls_program *session, struct trace_covered *covered,
+int calls_coverage_listed(struct calls_program *session, struct calls_covered *covered,
                           struct sprof_error *error)
 {
     char sql[96];
@@ -164,7 +164,7 @@ static void clear_program(struct calls_program *program)
     }
 }
 
-void trace_coverage_clear(struct calls_program *session)
+void calls_coverage_clear(struct calls_program *session)
 {
     sprof_map_clear(&session->all->covered.nodes);
     session->all->covered.count = 0;
@@ -175,11 +175,11 @@ void trace_coverage_clear(struct calls_program *session)
 /* == Taking probes back == */
 
 /* Probes that cannot be placed again stay, switched off. */
-static bool may_leave(const struct calls_program *session, const struct trace_probe *probe)
+static bool may_leave(const struct calls_program *session, const struct probing_probe *probe)
 {
     return probe->first_ns && probe->is_placed && !probe->is_restored && !probe->rests &&
            (probe->tier == PROBE_FULL || probe->tier == PROBE_COUNT) &&
-           trace_can_place_live(&session->probing, probe);
+           probing_can_place_live(&session->probing, probe);
 }
 
 static bool is_any_to_leave(const struct calls_program *session)
@@ -195,7 +195,7 @@ static bool is_any_to_leave(const struct calls_program *session)
 static void restore(struct calls_program *session, int memory_fd)
 {
     for (size_t i = 0; i < session->probes.count; i++) {
-        const struct trace_probe *probe = &session->probes.items[i];
+        const struct probing_probe *probe = &session->probes.items[i];
         const off_t site = (off_t)(session->files.items[probe->file].bias + probe->function->site);
         uint8_t there[PLAN_JUMP_BYTES];
         if (may_leave(session, probe) &&
@@ -253,10 +253,10 @@ static void remove_probes(struct calls_program *session)
     const uint64_t begin_ns = sprof_clock_monotonic_ns();
     for (size_t i = 0; i < session->processes.list.count; i++)
         if (!session->processes.list.items[i].is_over && !session->processes.list.items[i].is_out &&
-            !trace_has_parents_memory(session->processes.list.items[i].pid))
+            !calls_has_parents_memory(session->processes.list.items[i].pid))
             result = remove_from(session, session->processes.list.items[i].pid, &is_done, &why);
     for (size_t i = 0; i < session->probes.count && is_done; i++) {
-        struct trace_probe *probe = &session->probes.items[i];
+        struct probing_probe *probe = &session->probes.items[i];
         probe->is_restored |= may_leave(session, probe); /* or its file was unloaded */
     }
     const uint64_t end_ns = sprof_clock_monotonic_ns();
@@ -270,11 +270,11 @@ static void remove_probes(struct calls_program *session)
         end_ns + (is_done ? REMOVAL_NS : RETRY_NS) + (end_ns - begin_ns) * STOP_SHARE;
 }
 
-int trace_coverage_serve(struct calls_program *session)
+int calls_coverage_serve(struct calls_program *session)
 {
-    if (trace_coverage_collect(session))
+    if (calls_coverage_collect(session))
         return SPROF_ENOMEM;
-    if (session->mode == TRACE_COVERAGE && trace_coverage_begin(session)) /* for new libraries */
+    if (session->mode == TRACE_COVERAGE && calls_coverage_begin(session)) /* for new libraries */
         return SPROF_ENOMEM;
     remove_probes(session);
     return 0;

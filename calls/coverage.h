@@ -9,34 +9,34 @@
 
 struct calls_program;
 
-struct trace_covered {
+struct calls_covered {
     size_t functions; /* looked for: one may have several probes */
     size_t called;
 };
 
-struct trace_coverage {
+struct calls_coverage {
     uint64_t next_removal_ns;
     bool keeps_probes; /* the process cannot be stopped */
 };
 
 /* Adds rows of functions that can be covered. */
-int trace_coverage_begin(struct calls_program *session);
+int calls_coverage_begin(struct calls_program *session);
 
-int trace_coverage_collect(struct calls_program *session);
+int calls_coverage_collect(struct calls_program *session);
 
 /* Drops results. Probes must be placed again first. */
-void trace_coverage_clear(struct calls_program *session);
+void calls_coverage_clear(struct calls_program *session);
 
 /* Records calls and new functions. Now and then it removes probes of called functions, which may
  * fail. */
-int trace_coverage_serve(struct calls_program *session);
+int calls_coverage_serve(struct calls_program *session);
 
 /* *left: functions whose probe was removed. */
-void trace_coverage_count(const struct calls_program *session, size_t *covered, size_t *left);
+void calls_coverage_count(const struct calls_program *session, size_t *covered, size_t *left);
 
 /* Reads from the finished recording how many functions it lists, and how many of them were called,
  * as reports do. Two entries of one function are one there. */
-int trace_coverage_listed(struct calls_program *session, struct trace_covered *covered,
+int calls_coverage_listed(struct calls_program *session, struct calls_covered *covered,
                           struct sprof_error *error);
 
 #endif

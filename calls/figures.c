@@ -15,10 +15,10 @@
 #define CROWDED_NS UINT64_C(2000000000)
 
 /* After an execve, the new program's threads may have the same ids. */
-static bool has_ended(const struct calls_program *session, const struct trace_thread *thread)
+static bool has_ended(const struct calls_program *session, const struct calls_thread *thread)
 {
     char path[64];
-    const struct trace_process *process = trace_process_find(session, thread->pid);
+    const struct calls_process *process = calls_process_find(session, thread->pid);
     if (session->reader->has_ended)
         return session->reader->has_ended(session, (uint32_t)thread->tid);
     snprintf(path, sizeof path, "/proc/%d/task/%d", (int)thread->pid, (int)thread->tid);
@@ -27,7 +27,7 @@ static bool has_ended(const struct calls_program *session, const struct trace_th
 
 /* == Threads == */
 
-static void free_thread(struct trace_thread *thread)
+static void free_thread(struct calls_thread *thread)
 {
     for (size_t i = 0; thread && i < thread->cells.count; i++)
         free(thread->cells.items[i].base);
@@ -37,7 +37,7 @@ static void free_thread(struct trace_thread *thread)
         sprof_map_release(&thread->path_index);
         sprof_vec_release(&thread->open);
         sprof_vec_release(&thread->callers);
-        trace_remarks_release(&thread->remarks);
+        calls_remarks_release(&thread->remarks);
         store_call_packer_release(&thread->packer);
         sprof_map_release(&thread->index);
     }
@@ -46,8 +46,8 @@ static void free_thread(struct trace_thread *thread)
 /* Whether the next thread can use the slab unchanged, to save new pages. */
 static bool is_reusable(const struct calls_program *session, uint32_t slab)
 {
-    const struct trace_thread *thread = session->threads.of_slab[slab];
-    const struct counters_pages pages = trace_pages(session);
+    const struct calls_thread *thread = session->threads.of_slab[slab];
+    const struct counters_pages pages = calls_pages(session);
     const struct probe_stat *stats = counters_slab_stats(&pages, slab);
     bool is = thread->shares && session->times.now_ns < session->threads.crowded_ns &&
               session->way->has_agent && !session->log.has_rings && !session->points &&
@@ -72,10 +72,10 @@ static void empty_slab(struct calls_program *session, const struct counters_page
     session->threads.of_slab[slab] = NULL;
 }
 
-void trace_slabs_empty(struct calls_program *session)
+void calls_slabs_empty(struct calls_program *session)
 {
     enum { AT_ONCE = 64 };
-    const struct counters_pages pages = trace_pages(session);
+    const struct counters_pages pages = calls_pages(session);
     const uint32_t count = counters_slab_count(&pages);
     size_t emptied = 0;
     for (uint32_t i = 0;
@@ -94,7 +94,7 @@ void trace_slabs_empty(struct calls_program *session)
 
 static int end_thread(struct calls_program *session, uint32_t slab)
 {
-    struct trace_thread *thread = session->threads.of_slab[slab];
+    struct calls_thread *thread = session->threads.of_slab[slab];
     const struct model_record exit = {.type = MODEL_RECORD_EXIT,
                                       .time_ns = sprof_clock_monotonic_ns(),
                                       .pid = thread->pid,
@@ -107,8 +107,8 @@ static int end_thread(struct calls_program *session, uint32_t slab)
                  recording_event(session->recording, &exit))
             ? SPROF_ENOMEM
             : 0;
-    const struct counters_pages pages = trace_pages(session);
-    trace_points_collect(&session->probing, counters_slab_stats(&pages, slab));
+    const struct counters_pages pages = calls_pages(session);
+    probing_points_collect(&session->probing, counters_slab_stats(&pages, slab));
     if (session->all->events.thread_ends)
         session->all->events.thread_ends(session, slab);
     if (is_reusable(session, slab)) {
@@ -121,7 +121,7 @@ static int end_thread(struct calls_program *session, uint32_t slab)
     return result;
 }
 
-void trace_figures_release(struct calls_program *session)
+void calls_figures_release(struct calls_program *session)
 {
     for (size_t i = 0; i < PROBE_SLABS; i++) {
         free_thread(session->threads.of_slab[i]);
@@ -139,14 +139,14 @@ void trace_figures_release(struct calls_program *session)
 
 /* == Reading == */
 
-static int add_to_shared_row(struct calls_program *session, struct trace_cell *cell,
+static int add_to_shared_row(struct calls_program *session, struct calls_cell *cell,
                              const struct counters_figures *figures)
 {
     struct counters_figures fresh = *figures;
     if (!cell->base && !(cell->base = calloc(1, sizeof *cell->base)))
         return SPROF_ENOMEM;
     counters_figures_subtract(&fresh, cell->base);
-    counters_figures_limit(&fresh, trace_most_ticks(session));
+    counters_figures_limit(&fresh, calls_most_ticks(session));
     counters_figures_add(&session->threads.others_figures[cell->function], &fresh);
     *cell->base = *figures;
     session->threads.others_changed = true;
@@ -156,11 +156,11 @@ static int add_to_shared_row(struct calls_program *session, struct trace_cell *c
 static struct counters_figures read_figures(const struct calls_program *session, uint32_t function,
                                             const struct probe_stat *from)
 {
-    const struct counters_pages pages = trace_pages(session);
+    const struct counters_pages pages = calls_pages(session);
     return counters_figures_read(&pages, from - function, function, !session->memory.no_histograms);
 }
 
-static bool is_unchanged(const struct trace_cell *cell, const struct probe_stat *stat, int64_t self)
+static bool is_unchanged(const struct calls_cell *cell, const struct probe_stat *stat, int64_t self)
 {
     return cell->calls == stat->calls + stat->counted && cell->ended == stat->ended &&
            cell->self == self && cell->untimed == stat->child_counted;
@@ -170,33 +170,33 @@ static bool is_unchanged(const struct trace_cell *cell, const struct probe_stat 
 static int64_t self_of(const struct calls_program *session, const struct probe_stat *from,
                        uint32_t function)
 {
-    const struct counters_pages pages = trace_pages(session);
+    const struct counters_pages pages = calls_pages(session);
     return (int64_t)((uint64_t)from->self +
                      (uint64_t)counters_outside(&pages, from - function, function));
 }
 
 /* Reads a function's sums before its paths: see paths.c. */
-static int note_stat(struct calls_program *session, struct trace_thread *thread, uint32_t function,
+static int note_stat(struct calls_program *session, struct calls_thread *thread, uint32_t function,
                      struct probe_stat *from)
 {
     const struct counters_sum sum = {from->calls, from->ended,
                                      from->calls ? self_of(session, from, function) : 0};
-    struct trace_cell *cell = sum.calls ? trace_cell_of(thread, function) : NULL;
+    struct calls_cell *cell = sum.calls ? calls_cell_of(thread, function) : NULL;
     if (cell)
         cell->seen = sum;
     return cell || !sum.calls ? 0 : SPROF_ENOMEM;
 }
 
-static int read_stat(struct calls_program *session, struct trace_thread *thread, uint32_t function,
+static int read_stat(struct calls_program *session, struct calls_thread *thread, uint32_t function,
                      struct probe_stat *from)
 {
     const uint64_t calls = from->calls + from->counted;
-    struct trace_cell *cell = calls ? trace_cell_of(thread, function) : NULL;
+    struct calls_cell *cell = calls ? calls_cell_of(thread, function) : NULL;
     if (!calls)
         return 0;
     if (!cell)
         return SPROF_ENOMEM;
-    const bool has_paths = trace_has_paths(session, thread);
+    const bool has_paths = calls_has_paths(session, thread);
     /* the usual case; a copy takes much longer */
     if (!has_paths && is_unchanged(cell, from, self_of(session, from, function)))
         return 0;
@@ -214,10 +214,10 @@ static int read_stat(struct calls_program *session, struct trace_thread *thread,
         return add_to_shared_row(session, cell, &figures);
     if (cell->base)
         counters_figures_subtract(&figures, cell->base);
-    counters_figures_limit(&figures, trace_most_ticks(session));
+    counters_figures_limit(&figures, calls_most_ticks(session));
     if (!stat->calls && !stat->counted && !cell->written_calls)
         return 0;
-    return trace_put_row(session, thread->row, cell, &figures);
+    return calls_put_row(session, thread->row, cell, &figures);
 }
 
 static void look(struct calls_program *session, uint64_t functions_read)
@@ -228,10 +228,10 @@ static void look(struct calls_program *session, uint64_t functions_read)
 }
 
 static int each_stat(struct calls_program *session, uint32_t slab,
-                     int (*take)(struct calls_program *, struct trace_thread *, uint32_t,
+                     int (*take)(struct calls_program *, struct calls_thread *, uint32_t,
                                  struct probe_stat *))
 {
-    const struct counters_pages pages = trace_pages(session);
+    const struct counters_pages pages = calls_pages(session);
     struct counters_walk walk = counters_walk_stats(&pages, slab, session->probes.count);
     int result = 0;
     while (!result && counters_walk_next(&walk)) {
@@ -247,7 +247,7 @@ static int write_shared_row(struct calls_program *session)
     int result = 0;
     for (size_t i = 0; session->threads.others_changed && i < session->probes.count && !result;
          i++) {
-        struct trace_cell *cell = &session->threads.others.cells.items[i];
+        struct calls_cell *cell = &session->threads.others.cells.items[i];
         const struct counters_figures *figures = &session->threads.others_figures[i];
         const struct probe_stat *stat = &figures->stat;
         const uint64_t calls = stat->calls + stat->counted;
@@ -257,15 +257,15 @@ static int write_shared_row(struct calls_program *session)
         cell->calls = calls;
         cell->ended = stat->ended;
         cell->untimed = stat->child_counted;
-        result = trace_put_row(session, session->threads.others.row, cell, figures);
+        result = calls_put_row(session, session->threads.others.row, cell, figures);
     }
     session->threads.others_changed = false;
     return result;
 }
 
-static void begin_anew(struct trace_cell *cell)
+static void begin_anew(struct calls_cell *cell)
 {
-    const struct trace_cell anew = {.function = cell->function,
+    const struct calls_cell anew = {.function = cell->function,
                                     .base = cell->base,
                                     .seen = cell->seen,
                                     .in_paths = cell->in_paths,
@@ -273,18 +273,18 @@ static void begin_anew(struct trace_cell *cell)
     *cell = anew;
 }
 
-static int clear_stat(struct calls_program *session, struct trace_thread *thread, uint32_t function,
+static int clear_stat(struct calls_program *session, struct calls_thread *thread, uint32_t function,
                       struct probe_stat *stat)
 {
     const bool is_called = stat->calls || stat->counted;
-    struct trace_cell *cell = is_called ? trace_cell_of(thread, function) : NULL;
+    struct calls_cell *cell = is_called ? calls_cell_of(thread, function) : NULL;
     if (!is_called)
         return 0;
     if (!cell || (!cell->base && !(cell->base = calloc(1, sizeof *cell->base))))
         return SPROF_ENOMEM;
     const uint64_t ticks = probe_ticks();
     struct counters_figures copy = read_figures(session, function, stat);
-    if (trace_has_paths(session, thread))
+    if (calls_has_paths(session, thread))
         counters_sum_replace(&copy.stat, &cell->in_paths, &cell->alone);
     begin_anew(cell);
     cell->cleared_ticks = ticks;
@@ -293,18 +293,18 @@ static int clear_stat(struct calls_program *session, struct trace_thread *thread
     return 0;
 }
 
-int trace_collect_log(struct calls_program *session)
+int calls_collect_log(struct calls_program *session)
 {
-    const struct counters_pages pages = trace_pages(session);
+    const struct counters_pages pages = calls_pages(session);
     const uint32_t count = session->log.has_rings ? counters_slab_count(&pages) : 0;
     int result = 0;
     for (uint32_t i = 0; i < count && !result; i++) {
         const uint32_t tid = counters_slab_holder(&pages, i);
         if (!tid)
             continue;
-        result = trace_thread_see(session, i, tid);
+        result = calls_thread_see(session, i, tid);
         if (!result)
-            result = trace_log_read(session, session->threads.of_slab[i], i);
+            result = calls_log_read(session, session->threads.of_slab[i], i);
     }
     return result;
 }
@@ -312,7 +312,7 @@ int trace_collect_log(struct calls_program *session)
 /* If an eighth of all slabs is new, reads more often for some time. */
 static int begin_threads(struct calls_program *session, uint32_t count)
 {
-    const struct counters_pages pages = trace_pages(session);
+    const struct counters_pages pages = calls_pages(session);
     int result = 0;
     uint32_t taken = 0;
     for (uint32_t i = 0; i < count && !result; i++) {
@@ -320,17 +320,17 @@ static int begin_threads(struct calls_program *session, uint32_t count)
         if (!tid)
             continue;
         taken += !session->threads.of_slab[i] || session->threads.of_slab[i]->is_idle;
-        result = trace_thread_see(session, i, tid);
+        result = calls_thread_see(session, i, tid);
     }
     if (taken > session->slab_count / 8)
         session->threads.crowded_ns = session->times.now_ns + CROWDED_NS;
     return result;
 }
 
-static int add_spent(struct calls_program *session, struct trace_thread *thread, uint32_t function,
+static int add_spent(struct calls_program *session, struct calls_thread *thread, uint32_t function,
                      struct probe_stat *stat)
 {
-    const struct probe_cost cost = trace_cost_of(session);
+    const struct probe_cost cost = calls_cost_of(session);
     (void)thread;
     (void)function;
     session->threads.spent_ticks +=
@@ -338,92 +338,92 @@ static int add_spent(struct calls_program *session, struct trace_thread *thread,
     return 0;
 }
 
-double trace_spent_ticks(struct calls_program *session)
+double calls_spent_ticks(struct calls_program *session)
 {
-    const struct counters_pages pages = trace_pages(session);
+    const struct counters_pages pages = calls_pages(session);
     const uint32_t count = counters_slab_count(&pages);
     session->threads.spent_ticks = 0;
     for (uint32_t i = 0; i < count; i++)
         each_stat(session, i, add_spent);
-    return session->threads.spent_ticks + trace_outside_spent(session);
+    return session->threads.spent_ticks + calls_outside_spent(session);
 }
 
 static int read_paths(struct calls_program *session, uint32_t slab,
-                      int (*read)(struct calls_program *, struct trace_thread *, uint32_t))
+                      int (*read)(struct calls_program *, struct calls_thread *, uint32_t))
 {
-    if (!trace_has_paths(session, session->threads.of_slab[slab]))
+    if (!calls_has_paths(session, session->threads.of_slab[slab]))
         return 0;
     const int result = each_stat(session, slab, note_stat);
     return result ? result : read(session, session->threads.of_slab[slab], slab);
 }
 
-int trace_collect(struct calls_program *session, enum trace_collecting what)
+int calls_collect(struct calls_program *session, enum calls_collecting what)
 {
     const struct calls_reader *reader = session->reader;
-    int result = reader->read ? reader->read(session, what != TRACE_COLLECT_ENDED) : 0;
-    const struct counters_pages pages = trace_pages(session);
+    int result = reader->read ? reader->read(session, what != CALLS_COLLECT_ENDED) : 0;
+    const struct counters_pages pages = calls_pages(session);
     const uint32_t count = counters_slab_count(&pages);
     if (!result)
         result = begin_threads(session, count);
     if (!result)
-        result = trace_warnings_collect(session);
+        result = calls_warnings_collect(session);
     for (uint32_t i = 0; i < count && !result; i++) {
         if (!session->threads.of_slab[i] || session->threads.of_slab[i]->is_idle)
             continue;
-        result = trace_thread_rename(session, i);
-        const bool ended = what == TRACE_COLLECT_LAST ||
+        result = calls_thread_rename(session, i);
+        const bool ended = what == CALLS_COLLECT_LAST ||
                            (!result && has_ended(session, session->threads.of_slab[i]));
-        if (!result && (ended || what != TRACE_COLLECT_ENDED))
-            result = read_paths(session, i, trace_read_paths);
-        if (!result && (ended || what != TRACE_COLLECT_ENDED))
+        if (!result && (ended || what != CALLS_COLLECT_ENDED))
+            result = read_paths(session, i, calls_read_paths);
+        if (!result && (ended || what != CALLS_COLLECT_ENDED))
             result = each_stat(session, i, read_stat);
-        if (!result && (ended || what != TRACE_COLLECT_ENDED))
-            result = trace_outside_read(session, i, ended);
+        if (!result && (ended || what != CALLS_COLLECT_ENDED))
+            result = calls_outside_read(session, i, ended);
         if (!result && session->log.has_rings)
-            result = trace_log_read(session, session->threads.of_slab[i], i);
-        if (!result && (ended || (what == TRACE_COLLECT_END && session->log.has_rings)))
+            result = calls_log_read(session, session->threads.of_slab[i], i);
+        if (!result && (ended || (what == CALLS_COLLECT_END && session->log.has_rings)))
             result =
-                trace_log_end(session, session->threads.of_slab[i], i, what >= TRACE_COLLECT_END);
+                calls_log_end(session, session->threads.of_slab[i], i, what >= CALLS_COLLECT_END);
         if (!result && ended) /* before another thread gets the slab */
-            result = trace_warnings_read(session);
+            result = calls_warnings_read(session);
         if (!result && ended)
             result = end_thread(session, i);
     }
-    if (!result && what != TRACE_COLLECT_ENDED)
-        result = trace_beyond_collect(session);
-    if (!result && what != TRACE_COLLECT_ENDED)
-        result = trace_outside_write(session);
-    if (!result && what != TRACE_COLLECT_ENDED)
-        result = trace_use_write(session);
-    return result || what == TRACE_COLLECT_ENDED ? result : write_shared_row(session);
+    if (!result && what != CALLS_COLLECT_ENDED)
+        result = calls_beyond_collect(session);
+    if (!result && what != CALLS_COLLECT_ENDED)
+        result = calls_outside_write(session);
+    if (!result && what != CALLS_COLLECT_ENDED)
+        result = calls_use_write(session);
+    return result || what == CALLS_COLLECT_ENDED ? result : write_shared_row(session);
 }
 
-int trace_clear_figures(struct calls_program *session, uint64_t ticks)
+int calls_clear_figures(struct calls_program *session, uint64_t ticks)
 {
     int result = session->reader->clear ? session->reader->clear(session) : 0;
     if (!result)
-        result = trace_collect(session, TRACE_COLLECT_ENDED);
+        result = calls_collect(session, CALLS_COLLECT_ENDED);
     atomic_store(&session->process.shared->cleared, ticks);
     session->times.cleared.ticks = ticks;
-    const struct counters_pages pages = trace_pages(session);
+    const struct counters_pages pages = calls_pages(session);
     const uint32_t count = counters_slab_count(&pages);
     for (uint32_t i = 0; i < count && !result; i++) {
         if (!session->threads.of_slab[i])
             continue;
-        result = read_paths(session, i, trace_clear_paths);
+        result = read_paths(session, i, calls_clear_paths);
         if (!result)
             result = each_stat(session, i, clear_stat);
-        trace_log_note_clear(session, session->threads.of_slab[i], i);
+        calls_log_note_clear(session, session->threads.of_slab[i], i);
     }
     if (!result)
-        result = trace_outside_clear(session);
-    trace_beyond_clear(session);
-    trace_use_clear(session);
+        result = calls_outside_clear(session);
+    calls_beyond_clear(session);
+    calls_use_clear(session);
     for (size_t i = 0; i < session->threads.others.cells.count; i++) {
         begin_anew(&session->threads.others.cells.items[i]);
         session->threads.others_figures[i] = (struct counters_figures){0};
     }
-    trace_log_clear(session, session->times.now_ns);
+    calls_log_clear(session, session->times.now_ns);
     for (size_t i = 0; i < session->probes.count; i++)
         session->probes.items[i].calls = session->probes.items[i].governed_calls = 0;
     session->counts.calls = session->counts.in_flight = session->counts.abnormal =

@@ -9,28 +9,28 @@
 struct calls_program;
 
 /* The time during which a thread worked for a request. */
-struct trace_request_part {
+struct calls_request_part {
     uint64_t request;
     uint64_t begin, end; /* ticks; UINT64_MAX: not ended */
     uint32_t number;     /* of its row */
 };
 
-struct trace_note {
+struct calls_note {
     uint64_t begin; /* ticks */
     uint32_t function;
     char *name, *value; /* owned */
 };
 
 /* What the program reports of a thread's calls (<sprof.h>). */
-struct trace_remarks {
-    SPROF_VEC(struct trace_request_part) parts;
+struct calls_remarks {
+    SPROF_VEC(struct calls_request_part) parts;
     bool has_dropped;
     char *label; /* owned; of the last part; or NULL */
-    SPROF_VEC(struct trace_note) notes;
+    SPROF_VEC(struct calls_note) notes;
 };
 
 /* Figures of one function in one thread. */
-struct trace_cell {
+struct calls_cell {
     uint32_t function;
     uint32_t phase; /* of its sample row; 0: none */
     uint64_t calls, ended, untimed;
@@ -51,17 +51,17 @@ struct trace_cell {
     uint32_t row_node; /* for rows of figures; one per function */
 };
 
-struct trace_path {
+struct calls_path {
     uint32_t index; /* the agent's node */
     uint32_t stack; /* the recording's node */
     struct counters_sum now;
     uint64_t base_calls;
     int64_t base_self;
-    struct trace_cell cell;
+    struct calls_cell cell;
 };
 
 /* A logged call whose end was not read yet. */
-struct trace_open_call {
+struct calls_open_call {
     uint64_t begin; /* ticks */
     uint64_t start_ns;
     uint32_t function, depth;
@@ -69,7 +69,7 @@ struct trace_open_call {
 };
 
 /* A caller of kept calls whose end was not read yet. */
-struct trace_open_caller {
+struct calls_open_caller {
     uint64_t begin;  /* ticks */
     uint32_t number; /* the agent's number */
     uint32_t row, caller_row;
@@ -82,20 +82,20 @@ struct trace_open_caller {
     uint64_t asked_id; /* as in struct store_kept_call */
 };
 
-struct trace_thread {
+struct calls_thread {
     int32_t pid, tid;
     uint32_t slab_tid; /* differs from `tid` in a pid namespace */
     char name[16];
     uint32_t row;
     bool shares;  /* has no row of its own */
     bool is_idle; /* ended; the next thread takes its slab and figures */
-    SPROF_VEC(struct trace_cell) cells;
+    SPROF_VEC(struct calls_cell) cells;
     struct sprof_map index; /* function → cell */
-    SPROF_VEC(struct trace_path) paths;
+    SPROF_VEC(struct calls_path) paths;
     struct sprof_map path_index; /* node → path */
-    SPROF_VEC(struct trace_open_call) open;
-    SPROF_VEC(struct trace_open_caller) callers;
-    struct trace_remarks remarks;
+    SPROF_VEC(struct calls_open_call) open;
+    SPROF_VEC(struct calls_open_caller) callers;
+    struct calls_remarks remarks;
     struct store_call_packer packer; /* logged calls that have ended */
     uint64_t last_ns;                /* start of the last logged call */
     uint64_t cleared_head;           /* the ring's head at the last clear */
@@ -104,109 +104,109 @@ struct trace_thread {
     uint64_t waits_since_ns;
 };
 
-struct trace_threads {
-    struct trace_thread *of_slab[PROBE_SLABS]; /* owned */
+struct calls_threads {
+    struct calls_thread *of_slab[PROBE_SLABS]; /* owned */
     size_t count;                              /* threads so far */
     uint64_t crowded_ns;                       /* until then, many threads begin and end */
-    struct trace_thread others;                /* the shared row */
+    struct calls_thread others;                /* the shared row */
     struct counters_figures *others_figures;   /* by probe */
     bool others_changed;
     struct sprof_map ended_tids;
     double spent_ticks; /* of probes, while it is added up */
 };
 
-enum trace_collecting {
-    TRACE_COLLECT_ENDED, /* threads that have ended */
-    TRACE_COLLECT_ALL,   /* also other changed figures */
-    TRACE_COLLECT_END,   /* also logged calls: the trace ends, the threads go on */
-    TRACE_COLLECT_LAST,  /* the program has ended */
+enum calls_collecting {
+    CALLS_COLLECT_ENDED, /* threads that have ended */
+    CALLS_COLLECT_ALL,   /* also other changed figures */
+    CALLS_COLLECT_END,   /* also logged calls: the trace ends, the threads go on */
+    CALLS_COLLECT_LAST,  /* the program has ended */
 };
 
 /* == threads.c == */
 
 /* Begins the thread that holds a slab if it is new there. */
-int trace_meet_thread(struct calls_program *session, uint32_t slab);
+int calls_meet_thread(struct calls_program *session, uint32_t slab);
 
 /* The same for a known holder. */
-int trace_thread_see(struct calls_program *session, uint32_t slab, uint32_t tid);
+int calls_thread_see(struct calls_program *session, uint32_t slab, uint32_t tid);
 
 /* Begins the row of threads without their own. */
-int trace_shared_row_begin(struct calls_program *session);
+int calls_shared_row_begin(struct calls_program *session);
 
 /* Creates a missing cell. NULL: out of memory. */
-struct trace_cell *trace_cell_of(struct trace_thread *thread, uint32_t function);
+struct calls_cell *calls_cell_of(struct calls_thread *thread, uint32_t function);
 
 /* Returns an empty name if the thread is gone. */
-void trace_thread_name(pid_t pid, int32_t tid, char name[16]);
+void calls_thread_name(pid_t pid, int32_t tid, char name[16]);
 
-int trace_thread_rename(struct calls_program *session, uint32_t slab);
+int calls_thread_rename(struct calls_program *session, uint32_t slab);
 
-int trace_thread_add_row(struct calls_program *session, struct trace_thread *thread);
+int calls_thread_add_row(struct calls_program *session, struct calls_thread *thread);
 
 /* == figures.c == */
 
 /* Reads calls from the threads' rings. */
-int trace_collect_log(struct calls_program *session);
+int calls_collect_log(struct calls_program *session);
 
-int trace_collect(struct calls_program *session, enum trace_collecting what);
+int calls_collect(struct calls_program *session, enum calls_collecting what);
 
 /* Estimates the cost of probes in live threads. */
-double trace_spent_ticks(struct calls_program *session);
+double calls_spent_ticks(struct calls_program *session);
 
 /* Drops all figures. Open calls count from `ticks` on. */
-int trace_clear_figures(struct calls_program *session, uint64_t ticks);
+int calls_clear_figures(struct calls_program *session, uint64_t ticks);
 
-void trace_figures_release(struct calls_program *session);
+void calls_figures_release(struct calls_program *session);
 
 /* Empties some unused slabs, unless many threads begin and end. */
-void trace_slabs_empty(struct calls_program *session);
+void calls_slabs_empty(struct calls_program *session);
 
 /* == paths.c == */
 
-bool trace_has_paths(const struct calls_program *session, const struct trace_thread *thread);
+bool calls_has_paths(const struct calls_program *session, const struct calls_thread *thread);
 
 /* Writes rows of paths and adds them up by function. Cells must hold the previous figures. */
-int trace_read_paths(struct calls_program *session, struct trace_thread *thread, uint32_t slab);
-int trace_clear_paths(struct calls_program *session, struct trace_thread *thread, uint32_t slab);
+int calls_read_paths(struct calls_program *session, struct calls_thread *thread, uint32_t slab);
+int calls_clear_paths(struct calls_program *session, struct calls_thread *thread, uint32_t slab);
 
 /* == clocks.c == */
 
 /* Measures clock.tick_ns once. */
-void trace_find_tick(struct calls_program *session);
+void calls_find_tick(struct calls_program *session);
 
 /* Works at most once a second. */
-int trace_compare_clocks(struct calls_program *session);
+int calls_compare_clocks(struct calls_program *session);
 
 /* Return a time in the run, and a length, in ns, at least 1. Clocks must have been compared. */
-uint64_t trace_time_of(const struct calls_program *session, uint64_t ticks);
-uint64_t trace_length_of(const struct calls_program *session, uint64_t ticks);
+uint64_t calls_time_of(const struct calls_program *session, uint64_t ticks);
+uint64_t calls_length_of(const struct calls_program *session, uint64_t ticks);
 
 /* == nodes.c == */
 
 /* Finds a function's stack below `caller` (0: none). SPROF_ENOTFOUND: the recording lacks its
  * module, so the function gets no rows. */
-int trace_node_of(struct calls_program *session, uint32_t function, uint32_t caller,
+int calls_node_of(struct calls_program *session, uint32_t function, uint32_t caller,
                   uint32_t *node);
 
 /* Opens modules now, because processes end and paths change. */
-void trace_program_note_modules(struct calls_program *program);
+void calls_program_note_modules(struct calls_program *program);
 
 /* The same of functions outside of the traced modules that were found since. Returns 0. */
-int trace_outside_note_modules(struct calls_program *program);
+int calls_outside_note_modules(struct calls_program *program);
 
 /* == rows.c == */
 
 /* Writes or updates the sample row. */
-int trace_put_sample(struct calls_program *session, uint64_t calls, int64_t self, uint32_t thread,
-                     uint32_t node, struct trace_cell *cell);
+int calls_put_sample(struct calls_program *session, uint64_t calls, int64_t self, uint32_t thread,
+                     uint32_t node, struct calls_cell *cell);
 
-void trace_take_time(struct calls_program *session);
+void calls_take_time(struct calls_program *session);
 
 /* Returns an upper limit for calls and ticks of a thread. */
-uint64_t trace_most_ticks(const struct calls_program *session);
+uint64_t calls_most_ticks(const struct calls_program *session);
 
 /* Writes or updates the function's row. */
-int trace_put_row(struct calls_program *session, uint32_t thread, struct trace_cell *cell,
+int calls_put_row(struct calls_program *session, uint32_t thread, struct calls_cell *cell,
                   const struct counters_figures *figures);
 
 #endif

@@ -14,7 +14,7 @@ static const char *const state_words[] = {
 
 static enum state state_of(const struct calls_program *program, size_t number, enum state noted)
 {
-    const struct trace_probe *probe = &program->probes.items[number];
+    const struct probing_probe *probe = &program->probes.items[number];
     const bool is_there = probe->is_placed || !program->way->has_agent;
     if (!probe->is_chosen)
         return noted;
@@ -26,7 +26,7 @@ static enum state state_of(const struct calls_program *program, size_t number, e
 /* A drill-down decides if no range of a command does. */
 static const char *chooser_of(const struct calls_program *program, size_t number)
 {
-    return program->options.drill.adaptive && !trace_ranges_decide(&program->probing, number)
+    return program->options.drill.adaptive && !probing_ranges_decide(&program->probing, number)
                ? "adaptive"
                : "command";
 }
@@ -34,8 +34,8 @@ static const char *chooser_of(const struct calls_program *program, size_t number
 static const char *cause_of(const struct calls_program *program, size_t number, enum state noted,
                             enum state state)
 {
-    const struct trace_probe *probe = &program->probes.items[number];
-    const bool is_governed = probe->governed == TRACE_GOVERNED_OFF;
+    const struct probing_probe *probe = &program->probes.items[number];
+    const bool is_governed = probe->governed == PROBING_GOVERNED_OFF;
     const bool is_loaded = program->files.items[probe->file].is_loaded;
     if (state == OUT)
         return probe->is_restored && program->mode == TRACE_COVERAGE ? "coverage"
@@ -65,7 +65,7 @@ static bool is_news(struct calls_program *program, uint32_t number, bool *is_fai
 
 static int note(struct calls_program *program, uint32_t number, uint64_t now_ns)
 {
-    struct trace_history_states *states = &program->history;
+    struct calls_history_states *states = &program->history;
     const enum state noted = states->states[number], state = state_of(program, number, noted);
     bool is_failed = false;
     if (state == noted)
@@ -73,18 +73,18 @@ static int note(struct calls_program *program, uint32_t number, uint64_t now_ns)
     const struct store_probe_event row = {.what = state_words[state],
                                           .cause = cause_of(program, number, noted, state)};
     states->states[number] = (uint8_t)state;
-    if (trace_history_describe(program, number))
+    if (calls_history_describe(program, number))
         return SPROF_ENOMEM;
     const bool is_news_of_it = is_news(program, number, &is_failed);
     if (is_failed)
         return SPROF_ENOMEM;
     return noted == NOT_YET && !is_news_of_it ? 0
-                                              : trace_history_put(program, number, now_ns, &row);
+                                              : calls_history_put(program, number, now_ns, &row);
 }
 
-int trace_history_serve(struct calls_program *program)
+int calls_history_serve(struct calls_program *program)
 {
-    struct trace_history_states *states = &program->history;
+    struct calls_history_states *states = &program->history;
     const uint64_t now_ns = sprof_clock_monotonic_ns();
     const size_t count = program->probes.count;
     int result = 0;
@@ -105,7 +105,7 @@ int trace_history_serve(struct calls_program *program)
 
 /* == Ranges == */
 
-static struct trace_history_range *find_range(struct trace_history *history, uint32_t number)
+static struct calls_history_range *find_range(struct calls_history *history, uint32_t number)
 {
     for (size_t i = 0; i < history->ranges.count; i++)
         if (history->ranges.items[i].number == number)
@@ -113,8 +113,8 @@ static struct trace_history_range *find_range(struct trace_history *history, uin
     return NULL;
 }
 
-static int put_range(struct calls_program *session, const struct trace_range *range,
-                     const struct trace_history_range *known, uint64_t end_ns)
+static int put_range(struct calls_program *session, const struct probing_range *range,
+                     const struct calls_history_range *known, uint64_t end_ns)
 {
     struct store_selection row = {
         .run_id = session->run->id,
@@ -128,17 +128,17 @@ static int put_range(struct calls_program *session, const struct trace_range *ra
     return sprof_vec_push(&recording_batch(session->recording)->selections, row) ? SPROF_ENOMEM : 0;
 }
 
-int trace_history_ranges(struct calls_program *session)
+int calls_history_ranges(struct calls_program *session)
 {
-    struct trace_history *history = &session->all->history;
-    const uint64_t now_ns = trace_history_time(session, sprof_clock_monotonic_ns());
+    struct calls_history *history = &session->all->history;
+    const uint64_t now_ns = calls_history_time(session, sprof_clock_monotonic_ns());
     int result = 0;
     for (size_t i = 0; i < session->ranges.count && !result; i++) {
-        const struct trace_range *range = &session->ranges.items[i];
-        struct trace_history_range *known = find_range(history, range->number);
+        const struct probing_range *range = &session->ranges.items[i];
+        struct calls_history_range *known = find_range(history, range->number);
         if (range->is_on && !known) {
             const bool is_first = !history->has_ranges;
-            const struct trace_history_range fresh = {range->number, is_first ? 0 : now_ns,
+            const struct calls_history_range fresh = {range->number, is_first ? 0 : now_ns,
                                                       is_first};
             history->has_ranges = true;
             result = put_range(session, range, &fresh, 0) || sprof_vec_push(&history->ranges, fresh)
@@ -152,7 +152,7 @@ int trace_history_ranges(struct calls_program *session)
     return result;
 }
 
-void trace_history_release(struct trace_history *history)
+void calls_history_release(struct calls_history *history)
 {
     sprof_map_release(&history->probes);
     sprof_vec_release(&history->ranges);

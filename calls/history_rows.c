@@ -7,7 +7,7 @@
 
 enum { MOST_EVENTS = 1 << 18 }; /* so that a command in a loop does not fill the disk */
 
-uint64_t trace_history_time(const struct calls_program *session, uint64_t now_ns)
+uint64_t calls_history_time(const struct calls_program *session, uint64_t now_ns)
 {
     const uint64_t start_ns = session->run->start_monotonic_ns;
     return now_ns > start_ns ? now_ns - start_ns : 0;
@@ -15,7 +15,7 @@ uint64_t trace_history_time(const struct calls_program *session, uint64_t now_ns
 
 static int put_event(struct calls_program *session, const struct store_probe_event *event)
 {
-    struct trace_history *history = &session->all->history;
+    struct calls_history *history = &session->all->history;
     struct store_probe_event row = *event;
     if (history->events >= MOST_EVENTS)
         return 0;
@@ -25,29 +25,29 @@ static int put_event(struct calls_program *session, const struct store_probe_eve
                                                                                    : 0;
 }
 
-int trace_history_put(struct calls_program *program, uint32_t number, uint64_t now_ns,
+int calls_history_put(struct calls_program *program, uint32_t number, uint64_t now_ns,
                       const struct store_probe_event *event)
 {
     struct store_probe_event row = *event;
-    const int result = trace_node_of(program, number, 0, &row.node_id);
-    row.time_ns = trace_history_time(program, now_ns);
+    const int result = calls_node_of(program, number, 0, &row.node_id);
+    row.time_ns = calls_history_time(program, now_ns);
     return result == SPROF_ENOTFOUND ? 0 : result ? result : put_event(program, &row);
 }
 
-int trace_history_probe(struct calls_program *program, uint32_t number, const char *what,
+int calls_history_probe(struct calls_program *program, uint32_t number, const char *what,
                         const char *cause, double share)
 {
     const struct store_probe_event row = {
         .what = what, .cause = cause, .share = share < 1 ? share : 1};
-    return trace_history_put(program, number, program->times.now_ns, &row);
+    return calls_history_put(program, number, program->times.now_ns, &row);
 }
 
-int trace_history_all(struct calls_program *session, const char *what, const char *cause)
+int calls_history_all(struct calls_program *session, const char *what, const char *cause)
 {
     struct store_probe_event row = {.what = what,
                                     .cause = cause,
                                     .time_ns =
-                                        trace_history_time(session, sprof_clock_monotonic_ns())};
+                                        calls_history_time(session, sprof_clock_monotonic_ns())};
     for (size_t i = 0; i < session->all->programs.count; i++)
         row.in_flight += calls_program_at(session->all, i)->counts.in_flight;
     return put_event(session, &row);
@@ -68,7 +68,7 @@ static const struct plan_function *function_at(const struct plan *plan, uint64_t
 }
 
 /* Counts direct callers of each function of the file. Calls through the PLT are not included. */
-static void count_callers(struct calls_program *program, struct trace_file *file)
+static void count_callers(struct calls_program *program, struct probing_file *file)
 {
     const struct plan *plan = &file->plan;
     file->callers =
@@ -84,7 +84,7 @@ static void count_callers(struct calls_program *program, struct trace_file *file
 }
 
 /* 0: none or unknown. */
-static uint32_t callers_of(struct calls_program *program, struct trace_file *file, uint64_t start)
+static uint32_t callers_of(struct calls_program *program, struct probing_file *file, uint64_t start)
 {
     if (!file->callers)
         count_callers(program, file);
@@ -92,11 +92,11 @@ static uint32_t callers_of(struct calls_program *program, struct trace_file *fil
     return found && file->callers ? file->callers[found - file->plan.functions] : 0;
 }
 
-int trace_history_describe(struct calls_program *program, uint32_t number)
+int calls_history_describe(struct calls_program *program, uint32_t number)
 {
-    struct trace_probe *probe = &program->probes.items[number];
+    struct probing_probe *probe = &program->probes.items[number];
     uint32_t node;
-    const int result = probe->is_described ? 1 : trace_node_of(program, number, 0, &node);
+    const int result = probe->is_described ? 1 : calls_node_of(program, number, 0, &node);
     if (result)
         return result == SPROF_ENOMEM ? result : 0;
     const struct store_probe row = {
@@ -123,7 +123,7 @@ static int put_flag(struct calls_program *session, const char *name, bool is_giv
     return is_given ? recording_add_phase_option(session->recording, name, "") : 0;
 }
 
-int trace_history_phase(struct calls_program *session, const char *mode)
+int calls_history_phase(struct calls_program *session, const char *mode)
 {
     const struct trace_options *options = &session->options;
     int result = recording_add_phase_option(session->recording, "mode", mode);

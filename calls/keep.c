@@ -18,13 +18,13 @@ enum { OPEN_CALLS = 1 << 20 /* per thread */ };
 /* == Rows == */
 
 /* Creates missing callers. NULL: out of memory. Usually it is one of the last. */
-static struct trace_open_caller *caller_of(struct calls_program *session,
-                                           struct trace_thread *thread, uint32_t number)
+static struct calls_open_caller *caller_of(struct calls_program *session,
+                                           struct calls_thread *thread, uint32_t number)
 {
     for (size_t i = thread->callers.count; i-- > 0;)
         if (thread->callers.items[i].number == number)
             return &thread->callers.items[i];
-    const struct trace_open_caller caller = {.number = number, .row = ++session->all->kept.rows};
+    const struct calls_open_caller caller = {.number = number, .row = ++session->all->kept.rows};
     if (thread->callers.count >= OPEN_CALLS) /* only if the ring was overwritten */
         thread->callers.count = 0;
     if (sprof_vec_push(&thread->callers, caller))
@@ -32,22 +32,22 @@ static struct trace_open_caller *caller_of(struct calls_program *session,
     return &thread->callers.items[thread->callers.count - 1];
 }
 
-static int row_of(struct calls_program *session, struct trace_thread *thread, uint32_t number,
+static int row_of(struct calls_program *session, struct calls_thread *thread, uint32_t number,
                   uint32_t *row)
 {
-    const struct trace_open_caller *caller = number ? caller_of(session, thread, number) : NULL;
+    const struct calls_open_caller *caller = number ? caller_of(session, thread, number) : NULL;
     *row = caller ? caller->row : 0;
     return number && !caller ? SPROF_ENOMEM : 0;
 }
 
-static int put_row(struct calls_program *session, const struct trace_thread *thread,
+static int put_row(struct calls_program *session, const struct calls_thread *thread,
                    uint32_t function, const struct store_kept_call *call)
 {
     struct store_kept_call row = *call;
-    const int result = trace_node_of(session, function, 0, &row.node_id);
+    const int result = calls_node_of(session, function, 0, &row.node_id);
     if (result)
         return result == SPROF_ENOTFOUND ? 0 : result;
-    struct trace_kept *kept = &session->all->kept;
+    struct calls_kept *kept = &session->all->kept;
     row.run_id = session->run->id;
     row.thread_id = thread->shares ? session->threads.others.row : thread->row;
     kept->calls += row.rules != 0;
@@ -59,30 +59,30 @@ static int put_row(struct calls_program *session, const struct trace_thread *thr
 
 static uint64_t start_of(const struct calls_program *session, uint64_t begin)
 {
-    return trace_time_of(
+    return calls_time_of(
         session, begin < session->times.cleared.ticks ? session->times.cleared.ticks : begin);
 }
 
-static int take_caller(struct calls_program *session, struct trace_thread *thread,
-                       const struct probe_kept *kept, const struct trace_taken_values *values)
+static int take_caller(struct calls_program *session, struct calls_thread *thread,
+                       const struct probe_kept *kept, const struct calls_taken_values *values)
 {
     uint32_t above;
     if (row_of(session, thread, kept->caller, &above))
         return SPROF_ENOMEM;
-    struct trace_open_caller *caller = caller_of(session, thread, kept->number);
+    struct calls_open_caller *caller = caller_of(session, thread, kept->number);
     if (!caller)
         return SPROF_ENOMEM;
     caller->is_known = true;
     caller->begin = kept->begin;
     caller->function = PROBE_LOG_FUNCTION(kept->header);
     caller->caller_row = above;
-    trace_requests_name(session, caller, caller->function, values);
+    calls_requests_name(session, caller, caller->function, values);
     return 0;
 }
 
 static uint64_t duration_of(const struct calls_program *session, int64_t ticks)
 {
-    return trace_length_of(session, ticks > 0 ? (uint64_t)ticks : 0);
+    return calls_length_of(session, ticks > 0 ? (uint64_t)ticks : 0);
 }
 
 /* Whether the tracer tests a rule. Then rings also contain callers of calls that are not kept. */
@@ -96,27 +96,27 @@ static bool decides(const struct calls_program *session)
 
 /* A call has ended without a row: those of its coroutines that are suspended have no caller, and it
  * is no request. A later call may have its number. */
-static void forget_call(struct calls_program *session, struct trace_thread *thread,
+static void forget_call(struct calls_program *session, struct calls_thread *thread,
                         const struct probe_kept *kept, uint32_t row)
 {
     for (size_t i = 0; i < thread->callers.count; i++) {
-        struct trace_open_caller *caller = &thread->callers.items[i];
+        struct calls_open_caller *caller = &thread->callers.items[i];
         if (caller->caller_row == row)
             caller->caller_row = 0;
         if (caller->request == row && !caller->is_named)
             caller->has_request = false;
     }
     session->all->kept.rows -= row == session->all->kept.rows;
-    trace_remarks_put_notes(session, thread, PROBE_LOG_FUNCTION(kept->header), kept->begin, 0);
-    trace_remarks_drop_notes(thread, kept->begin);
+    calls_remarks_put_notes(session, thread, PROBE_LOG_FUNCTION(kept->header), kept->begin, 0);
+    calls_remarks_drop_notes(thread, kept->begin);
 }
 
 /* Marks all callers of a call with a row, which get rows, too. */
-static void note_below(struct trace_thread *thread, uint32_t caller)
+static void note_below(struct calls_thread *thread, uint32_t caller)
 {
     size_t near = thread->callers.count;
-    struct trace_open_caller *open;
-    while ((open = trace_requests_open(thread, near, caller)) && !open->has_below) {
+    struct calls_open_caller *open;
+    while ((open = calls_requests_open(thread, near, caller)) && !open->has_below) {
         open->has_below = true;
         caller = open->caller_row;
         near = (size_t)(open - thread->callers.items);
@@ -124,11 +124,11 @@ static void note_below(struct trace_thread *thread, uint32_t caller)
 }
 
 /* CPU time is the rest of the duration, which excludes probes. */
-static void add_states(const struct calls_program *session, const struct trace_thread *thread,
+static void add_states(const struct calls_program *session, const struct calls_thread *thread,
                        uint64_t end_ns, struct store_kept_call *row)
 {
-    const struct trace_call_states states =
-        trace_states_between(session, thread, row->start_ns, end_ns);
+    const struct calls_call_states states =
+        calls_states_between(session, thread, row->start_ns, end_ns);
     const uint64_t off_ns = states.waiting_ns + states.ready_ns;
     if (!states.is_known)
         return;
@@ -139,25 +139,25 @@ static void add_states(const struct calls_program *session, const struct trace_t
 
 static void note_result(struct calls_program *session, uint32_t function, uint64_t rules)
 {
-    const struct trace_kept *kept = &session->all->kept;
+    const struct calls_kept *kept = &session->all->kept;
     bool is_bad = false;
     for (size_t i = 0; i < kept->rules.count && !is_bad; i++)
         is_bad = rules >> i & 1 && rules_keep_is_of_results(&kept->rules.items[i].rule);
     session->probes.items[function].bad_results += is_bad;
 }
 
-static int take_end(struct calls_program *session, struct trace_thread *thread,
-                    const struct probe_kept *kept, const struct trace_taken_values *values)
+static int take_end(struct calls_program *session, struct calls_thread *thread,
+                    const struct probe_kept *kept, const struct calls_taken_values *values)
 {
     uint64_t unread;
-    const uint64_t rules = trace_late_meets(session, kept, values, kept->rules, &unread);
+    const uint64_t rules = calls_late_meets(session, kept, values, kept->rules, &unread);
     uint32_t above;
     if (row_of(session, thread, kept->caller, &above))
         return SPROF_ENOMEM;
-    struct trace_open_caller *caller = caller_of(session, thread, kept->number);
+    struct calls_open_caller *caller = caller_of(session, thread, kept->number);
     if (!caller)
         return SPROF_ENOMEM;
-    trace_requests_name(session, caller, PROBE_LOG_FUNCTION(kept->header), values);
+    calls_requests_name(session, caller, PROBE_LOG_FUNCTION(kept->header), values);
     const uint64_t duration_ns = duration_of(session, kept->total),
                    self_ns = duration_of(session, kept->self);
     struct store_kept_call row = {
@@ -166,14 +166,14 @@ static int take_end(struct calls_program *session, struct trace_thread *thread,
         .start_ns = start_of(session, kept->begin),
         .duration_ns = duration_ns,
         .self_ns = self_ns < duration_ns ? self_ns : duration_ns,
-        .exit = (uint8_t)trace_log_exit(kept->header),
+        .exit = (uint8_t)calls_log_exit(kept->header),
         .rules = rules,
         .is_apart = kept->is_apart != 0,
-        .request = trace_remarks_request(thread, kept->begin, kept->end),
+        .request = calls_remarks_request(thread, kept->begin, kept->end),
         .asked_id = caller->asked_id,
     };
     if (!row.request)
-        row.request = trace_requests_of(session, thread, caller, PROBE_LOG_FUNCTION(kept->header),
+        row.request = calls_requests_of(session, thread, caller, PROBE_LOG_FUNCTION(kept->header),
                                         row.caller);
     const bool decided = decides(session), is_wanted = rules || caller->has_below || !decided;
     const size_t at = (size_t)(caller - thread->callers.items);
@@ -189,26 +189,26 @@ static int take_end(struct calls_program *session, struct trace_thread *thread,
         return 0;
     }
     if (!row.is_apart)
-        add_states(session, thread, trace_time_of(session, kept->end), &row);
+        add_states(session, thread, calls_time_of(session, kept->end), &row);
     if (decided)
         note_below(thread, row.caller);
     int result = put_row(session, thread, PROBE_LOG_FUNCTION(kept->header), &row);
     if (!result)
         result =
-            trace_requests_put(session, thread, PROBE_LOG_FUNCTION(kept->header), &row, values);
+            calls_requests_put(session, thread, PROBE_LOG_FUNCTION(kept->header), &row, values);
     if (!result)
-        result = trace_remarks_put_notes(session, thread, PROBE_LOG_FUNCTION(kept->header),
+        result = calls_remarks_put_notes(session, thread, PROBE_LOG_FUNCTION(kept->header),
                                          kept->begin, row.number);
-    trace_remarks_drop_notes(thread, kept->begin);
+    calls_remarks_drop_notes(thread, kept->begin);
     return result || !values
                ? result
-               : trace_values_take(session, PROBE_LOG_FUNCTION(kept->header), row.number, values);
+               : calls_values_take(session, PROBE_LOG_FUNCTION(kept->header), row.number, values);
 }
 
-int trace_keep_ask(struct calls_program *session, struct trace_thread *thread, uint32_t number,
+int calls_keep_ask(struct calls_program *session, struct calls_thread *thread, uint32_t number,
                    uint64_t id)
 {
-    struct trace_open_caller *caller = caller_of(session, thread, number);
+    struct calls_open_caller *caller = caller_of(session, thread, number);
     if (!caller)
         return SPROF_ENOMEM;
     caller->asked_id = id;
@@ -216,11 +216,11 @@ int trace_keep_ask(struct calls_program *session, struct trace_thread *thread, u
     return 0;
 }
 
-int trace_keep_take(struct calls_program *session, struct trace_thread *thread,
+int calls_keep_take(struct calls_program *session, struct calls_thread *thread,
                     const struct probe_kept *unit, uint32_t more)
 {
     const struct probe_kept kept = *unit; /* the program can change it */
-    struct trace_taken_values values;
+    struct calls_taken_values values;
     if (PROBE_LOG_FUNCTION(kept.header) >= session->probes.count || !kept.number)
         return 0;
     const bool has_values = more >= PROBE_VALUES_UNITS && more <= PROBE_VALUED_UNITS;
@@ -237,38 +237,38 @@ int trace_keep_take(struct calls_program *session, struct trace_thread *thread,
                : take_end(session, thread, &kept, has_values ? &values : NULL);
 }
 
-int trace_keep_end(struct calls_program *session, struct trace_thread *thread, enum store_exit exit)
+int calls_keep_end(struct calls_program *session, struct calls_thread *thread, enum store_exit exit)
 {
     int result = 0;
     for (size_t i = 0; i < thread->callers.count && !result; i++) {
-        const struct trace_open_caller *caller = &thread->callers.items[i];
+        const struct calls_open_caller *caller = &thread->callers.items[i];
         struct store_kept_call row = {
             .number = caller->row,
             .caller = caller->caller_row,
             .start_ns = start_of(session, caller->begin),
             .exit = (uint8_t)exit,
-            .request = trace_remarks_request(thread, caller->begin, caller->begin),
+            .request = calls_remarks_request(thread, caller->begin, caller->begin),
             .asked_id = caller->asked_id,
         };
         if (!caller->is_known || !(caller->has_below || !decides(session)))
             continue;
         if (!row.request)
-            row.request = trace_requests_of(session, thread, caller, caller->function, row.caller);
+            row.request = calls_requests_of(session, thread, caller, caller->function, row.caller);
         result = put_row(session, thread, caller->function, &row);
         if (!result)
-            result = trace_requests_put(session, thread, caller->function, &row, NULL);
+            result = calls_requests_put(session, thread, caller->function, &row, NULL);
         if (!result)
-            result = trace_remarks_put_notes(session, thread, caller->function, caller->begin,
+            result = calls_remarks_put_notes(session, thread, caller->function, caller->begin,
                                              row.number);
     }
-    trace_remarks_drop_notes(thread, 0);
+    calls_remarks_drop_notes(thread, 0);
     thread->callers.count = 0;
     return result;
 }
 
 /* == Rules that have fired == */
 
-uint64_t trace_keep_count_tested(const struct calls_program *session, uint64_t rule)
+uint64_t calls_keep_count_tested(const struct calls_program *session, uint64_t rule)
 {
     uint64_t calls = 0;
     for (size_t i = 0; i < session->probes.count; i++)
@@ -279,7 +279,7 @@ uint64_t trace_keep_count_tested(const struct calls_program *session, uint64_t r
 
 static void add_tested(struct calls_program *session)
 {
-    struct trace_kept *kept = &session->all->kept;
+    struct calls_kept *kept = &session->all->kept;
     uint64_t tested[PROBE_KEEP_RULES] = {0};
     for (size_t i = 0; i < session->probes.count; i++)
         for (uint64_t left = atomic_load(&session->process.shared->keep_masks[i]); left;
@@ -294,10 +294,10 @@ static void add_tested(struct calls_program *session)
     }
 }
 
-void trace_keep_read(struct calls_program *session)
+void calls_keep_read(struct calls_program *session)
 {
     const struct probe_keep *keep = &session->process.shared->keep;
-    struct trace_kept *kept = &session->all->kept;
+    struct calls_kept *kept = &session->all->kept;
     for (size_t i = 0; i < kept->rules.count; i++) {
         const uint64_t dropped = atomic_load(&keep->rules[i].dropped);
         kept->dropped[i] += dropped - session->kept.dropped[i];
@@ -314,16 +314,16 @@ void trace_keep_read(struct calls_program *session)
     add_tested(session);
 }
 
-int trace_keep_serve(struct calls_program *session)
+int calls_keep_serve(struct calls_program *session)
 {
-    const struct trace_kept *kept = &session->all->kept;
+    const struct calls_kept *kept = &session->all->kept;
     int result = 0;
     if (kept->rules.count)
-        trace_keep_read(session);
-    trace_keep_check_load(session);
-    trace_values_check_filter(session);
+        calls_keep_read(session);
+    calls_keep_check_load(session);
+    calls_values_check_filter(session);
     for (size_t i = 0; i < kept->rules.count && !result; i++) {
-        const struct trace_rule *rule = &kept->rules.items[i];
+        const struct calls_rule *rule = &kept->rules.items[i];
         const struct store_keep_rule row = {
             .run_id = session->run->id,
             .number = (uint32_t)i + 1,
@@ -345,9 +345,9 @@ int trace_keep_serve(struct calls_program *session)
     return result ? SPROF_ENOMEM : 0;
 }
 
-void trace_keep_describe(const struct calls_program *session, struct sprof_str *text)
+void calls_keep_describe(const struct calls_program *session, struct sprof_str *text)
 {
-    const struct trace_kept *kept = &session->all->kept;
+    const struct calls_kept *kept = &session->all->kept;
     if (!kept->rules.count)
         return;
     sprof_str_appendf(text, ", %s call%s kept (", sprof_digits_of(kept->calls).text,
@@ -367,29 +367,29 @@ void trace_keep_describe(const struct calls_program *session, struct sprof_str *
 
 /* Rows of calls that have ended are gone: those of their coroutines that are suspended have no
  * caller. */
-static void forget_ended(struct trace_thread *thread)
+static void forget_ended(struct calls_thread *thread)
 {
     for (size_t i = 0; i < thread->callers.count; i++) {
-        struct trace_open_caller *caller = &thread->callers.items[i];
-        if (caller->caller_row && !trace_requests_open(thread, i, caller->caller_row))
+        struct calls_open_caller *caller = &thread->callers.items[i];
+        if (caller->caller_row && !calls_requests_open(thread, i, caller->caller_row))
             caller->caller_row = 0;
         if (caller->request && !caller->is_named &&
-            !trace_requests_open(thread, i, (uint32_t)caller->request))
+            !calls_requests_open(thread, i, (uint32_t)caller->request))
             caller->has_request = false;
     }
 }
 
-void trace_keep_clear(struct calls_program *session)
+void calls_keep_clear(struct calls_program *session)
 {
-    struct trace_kept *kept = &session->all->kept;
+    struct calls_kept *kept = &session->all->kept;
     if (!kept->rules.count)
         return;
-    trace_keep_read(session);
-    trace_keep_clear_slowest(session);
+    calls_keep_read(session);
+    calls_keep_clear_slowest(session);
     for (size_t i = 0; i < PROBE_SLABS; i++)
         if (session->threads.of_slab[i]) {
             forget_ended(session->threads.of_slab[i]);
-            trace_remarks_drop_notes(session->threads.of_slab[i], 0);
+            calls_remarks_drop_notes(session->threads.of_slab[i], 0);
         }
     memset(session->kept.tested, 0, sizeof session->kept.tested);
     memset(kept->fired, 0, sizeof kept->fired);

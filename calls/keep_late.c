@@ -14,7 +14,7 @@ static const struct rules_keep *rule_of(const struct calls_program *session, uin
 
 /* == Paths == */
 
-uint64_t trace_late_rules(const struct calls_program *session, uint64_t rules)
+uint64_t calls_late_rules(const struct calls_program *session, uint64_t rules)
 {
     uint64_t late = 0;
     for (uint64_t left = rules; left; left &= left - 1) {
@@ -24,12 +24,12 @@ uint64_t trace_late_rules(const struct calls_program *session, uint64_t rules)
     return late;
 }
 
-uint32_t trace_late_paths(const struct calls_program *session, uint64_t rules,
+uint32_t calls_late_paths(const struct calls_program *session, uint64_t rules,
                           const struct symbolize_path **list, uint32_t count)
 {
     for (; rules; rules &= rules - 1) {
         const struct rules_keep *rule = rule_of(session, (uint32_t)__builtin_ctzll(rules));
-        for (uint32_t i = 0; i < rule->late_count && count < TRACE_CAPTURED_MOST; i++)
+        for (uint32_t i = 0; i < rule->late_count && count < CALLS_CAPTURED_MOST; i++)
             if (rule->late[i].path.name)
                 list[count++] = &rule->late[i].path;
     }
@@ -88,16 +88,16 @@ static int is_of_class(struct calls_program *session, uint32_t number,
 /* == Functions == */
 
 /* What a late test needs that a function has not; NULL: it has all. */
-static const char *problem_of(const struct rules_keep_late *late, const struct trace_noted *noted,
+static const char *problem_of(const struct rules_keep_late *late, const struct calls_noted *noted,
                               const struct symbolize_located *located)
 {
     const struct symbolize_type *type = located ? located->type : noted->signature.result.type;
     const struct symbolize_type *to =
         type->to && (late->text || type->kind == SYMBOLIZE_REFERENCE) ? type->to : type;
-    if (located && !trace_captured_has_words(noted, located))
+    if (located && !calls_captured_has_words(noted, located))
         return "it is in none of the six words that are read of a call";
     if (late->has_changed)
-        return trace_captured_is_word(located) && !type->to
+        return calls_captured_is_word(located) && !type->to
                    ? "it is passed in registers, so it cannot change"
                    : NULL;
     if (late->text)
@@ -105,14 +105,14 @@ static const char *problem_of(const struct rules_keep_late *late, const struct t
                        (to->kind == SYMBOLIZE_CHARACTER && to != type)
                    ? NULL
                    : "it is no text";
-    return trace_values_number(to) ? NULL : "it is no integer of up to 8 bytes, float or double";
+    return calls_values_number(to) ? NULL : "it is no integer of up to 8 bytes, float or double";
 }
 
-static void capture(struct trace_noted *noted, const char *name,
+static void capture(struct calls_noted *noted, const char *name,
                     const struct symbolize_located *located, bool at_entry, bool is_pair)
 {
     noted->captured[noted->captured_count++] =
-        (struct trace_captured){.name = name,
+        (struct calls_captured){.name = name,
                                 .located = located,
                                 .at_entry = at_entry,
                                 .is_half = is_pair && at_entry,
@@ -132,8 +132,8 @@ static const char *name_of(struct calls_program *session, const struct rules_kee
 
 /* *unmet: why no call can meet the test. */
 static int note_test(struct calls_program *session, uint32_t number, uint32_t test,
-                     const struct symbolize_located *located, struct trace_noted *noted,
-                     struct trace_unmet *unmet)
+                     const struct symbolize_located *located, struct calls_noted *noted,
+                     struct calls_unmet *unmet)
 {
     const struct rules_keep_late *late = &rule_of(session, number)->late[test];
     const uint32_t needed = late->has_changed ? 2 : 1;
@@ -142,8 +142,8 @@ static int note_test(struct calls_program *session, uint32_t number, uint32_t te
     unmet->what = located && located->problem ? located->problem : NULL;
     if (unmet->what)
         unmet->at = located->problem_at;
-    else if (noted->late_count == TRACE_CAPTURED_MOST ||
-             (has_path && (!located || noted->captured_count + needed > TRACE_CAPTURED_MOST)))
+    else if (noted->late_count == CALLS_CAPTURED_MOST ||
+             (has_path && (!located || noted->captured_count + needed > CALLS_CAPTURED_MOST)))
         unmet->what = "it is one value more than the sixteen that are read of a call";
     else
         unmet->what = problem_of(late, noted, located);
@@ -157,19 +157,19 @@ static int note_test(struct calls_program *session, uint32_t number, uint32_t te
     if (has_path && (late->has_changed || late->at_exit))
         capture(noted, name, located, false, late->has_changed);
     noted->has_result |= !has_path;
-    noted->late[noted->late_count++] = (struct trace_noted_late){
+    noted->late[noted->late_count++] = (struct calls_noted_late){
         (uint8_t)number, (uint8_t)test,
-        has_path ? (uint8_t)(noted->captured_count - 1) : (uint8_t)TRACE_RESULT};
+        has_path ? (uint8_t)(noted->captured_count - 1) : (uint8_t)CALLS_RESULT};
     return 0;
 }
 
-int trace_late_note(struct calls_program *session, uint64_t rules, uint32_t captures,
+int calls_late_note(struct calls_program *session, uint64_t rules, uint32_t captures,
                     const struct plan_function *function,
-                    const struct symbolize_signature *signature, struct trace_noted *noted,
+                    const struct symbolize_signature *signature, struct calls_noted *noted,
                     uint64_t *unmet)
 {
-    const struct symbolize_path *list[TRACE_CAPTURED_MOST];
-    uint32_t at = trace_captures_paths(session, captures, list);
+    const struct symbolize_path *list[CALLS_CAPTURED_MOST];
+    uint32_t at = calls_captures_paths(session, captures, list);
     *unmet = 0;
     for (; rules; rules &= rules - 1) {
         const uint32_t number = (uint32_t)__builtin_ctzll(rules);
@@ -182,7 +182,7 @@ int trace_late_note(struct calls_program *session, uint64_t rules, uint32_t capt
             const bool has_path = rule->late[i].path.name != NULL;
             const struct symbolize_located *located =
                 has_path && at < signature->located_count ? &signature->located[at] : NULL;
-            struct trace_unmet why = {.function = function};
+            struct calls_unmet why = {.function = function};
             at += has_path;
             if (can && note_test(session, number, i, located, noted, &why))
                 return SPROF_ENOMEM;
@@ -195,9 +195,9 @@ int trace_late_note(struct calls_program *session, uint64_t rules, uint32_t capt
     return 0;
 }
 
-int trace_late_explain(const struct calls_program *session, size_t rule, struct sprof_error *error)
+int calls_late_explain(const struct calls_program *session, size_t rule, struct sprof_error *error)
 {
-    const struct trace_unmet *unmet = &session->values.unmet[rule];
+    const struct calls_unmet *unmet = &session->values.unmet[rule];
     const char *text = rule_of(session, (uint32_t)rule)->text;
     char before[256];
     if (!unmet->what)
@@ -223,10 +223,10 @@ struct compared {
     bool is_cut; /* more bytes exist */
 };
 
-static struct compared piece_of(const struct trace_call_values *call, uint32_t value,
+static struct compared piece_of(const struct calls_call_values *call, uint32_t value,
                                 const struct symbolize_type *type)
 {
-    const uint32_t piece = trace_values_piece(call, value, TRACE_WHOLE);
+    const uint32_t piece = calls_values_piece(call, value, CALLS_WHOLE);
     const bool is_there =
         piece < call->noted->piece_count && call->pieces[piece].length < PROBE_PIECE_ABSENT;
     return (struct compared){type, is_there ? call->pieces[piece].bytes : NULL,
@@ -234,7 +234,7 @@ static struct compared piece_of(const struct trace_call_values *call, uint32_t v
                              is_there && call->pieces[piece].is_cut};
 }
 
-static struct compared word_of(const struct trace_call_values *call, uint32_t word, bool is_known,
+static struct compared word_of(const struct calls_call_values *call, uint32_t word, bool is_known,
                                const struct symbolize_type *type)
 {
     const bool is_there = is_known && word < PROBE_WORDS_ALL;
@@ -242,24 +242,24 @@ static struct compared word_of(const struct trace_call_values *call, uint32_t wo
                              is_there ? sizeof call->kept->words[word] : 0, false};
 }
 
-static struct compared captured_of(const struct trace_call_values *call, uint32_t captured,
+static struct compared captured_of(const struct calls_call_values *call, uint32_t captured,
                                    bool is_text)
 {
     const struct symbolize_located *located = call->noted->captured[captured].located;
     const struct symbolize_type *type = located->type;
-    const uint32_t value = TRACE_CAPTURED + 2 * captured;
+    const uint32_t value = CALLS_CAPTURED + 2 * captured;
     if (type->to && (is_text || type->kind == SYMBOLIZE_REFERENCE))
         return piece_of(call, value + 1, type->to);
-    const bool is_word = trace_captured_is_word(located) && type->kind != SYMBOLIZE_STRING;
+    const bool is_word = calls_captured_is_word(located) && type->kind != SYMBOLIZE_STRING;
     return is_word ? word_of(call, call->noted->words[located->parameter][0], call->kept->has_words,
                              type)
                    : piece_of(call, value, type);
 }
 
-static struct compared result_of(const struct trace_call_values *call)
+static struct compared result_of(const struct calls_call_values *call)
 {
     const struct symbolize_value *result = &call->noted->signature.result;
-    return piece_of(call, TRACE_RESULT,
+    return piece_of(call, CALLS_RESULT,
                     result->is_by_address || !result->type->to ? result->type : result->type->to);
 }
 
@@ -299,7 +299,7 @@ static enum answer is_number(const struct compared *value, const struct rules_ke
     const unsigned unused = 64 - 8 * type->bytes;
     const int64_t number = (int64_t)(word << unused) >> unused;
     bool is;
-    switch (trace_values_number(type)) {
+    switch (calls_values_number(type)) {
     case PROBE_SINGLE: is = is_real_in((double)single, range); break;
     case PROBE_DOUBLE: is = is_real_in(real, range); break;
     case PROBE_SIGNED: is = number >= range->low && number <= range->high; break;
@@ -313,7 +313,7 @@ static enum answer is_number(const struct compared *value, const struct rules_ke
 }
 
 /* Whether a piece of memory is another one when the call ends. */
-static enum answer is_other(const struct trace_call_values *call, uint32_t before, uint32_t after)
+static enum answer is_other(const struct calls_call_values *call, uint32_t before, uint32_t after)
 {
     const uint16_t length = call->pieces[before].length, length_after = call->pieces[after].length;
     if (length >= PROBE_PIECE_ABSENT || length_after >= PROBE_PIECE_ABSENT)
@@ -328,17 +328,17 @@ static enum answer is_other(const struct trace_call_values *call, uint32_t befor
 
 /* Compares what was copied of a value when the call began and, as the captured value behind it,
  * when the call ended. */
-static enum answer has_changed(const struct trace_call_values *call, uint32_t second)
+static enum answer has_changed(const struct calls_call_values *call, uint32_t second)
 {
-    const struct trace_noted *noted = call->noted;
-    const uint32_t first = TRACE_CAPTURED + 2 * (second - 1);
+    const struct calls_noted *noted = call->noted;
+    const uint32_t first = CALLS_CAPTURED + 2 * (second - 1);
     enum answer all = UNKNOWN;
     bool is_unsure = !call->kept->has_words;
     for (uint32_t i = 0; i < noted->piece_count && all != YES; i++) {
         const uint32_t value = noted->pieces[i].value;
         if (value != first && value != first + 1)
             continue;
-        const uint32_t after = trace_values_piece(call, value + 2, noted->pieces[i].member);
+        const uint32_t after = calls_values_piece(call, value + 2, noted->pieces[i].member);
         const enum answer one = after < noted->piece_count ? is_other(call, i, after) : UNKNOWN;
         is_unsure |= one == UNKNOWN;
         all = one == YES || call->pieces[i].length < PROBE_PIECE_ABSENT ? one : all;
@@ -346,25 +346,25 @@ static enum answer has_changed(const struct trace_call_values *call, uint32_t se
     return all == NO && is_unsure ? UNKNOWN : all;
 }
 
-static enum answer meets_test(const struct trace_call_values *call,
-                              const struct trace_noted_late *noted,
+static enum answer meets_test(const struct calls_call_values *call,
+                              const struct calls_noted_late *noted,
                               const struct rules_keep_late *late)
 {
     if (late->has_changed)
         return has_changed(call, noted->captured);
-    if (noted->captured == TRACE_RESULT && !call->kept->has_result)
+    if (noted->captured == CALLS_RESULT && !call->kept->has_result)
         return NO;
-    const struct compared value = noted->captured == TRACE_RESULT
+    const struct compared value = noted->captured == CALLS_RESULT
                                       ? result_of(call)
                                       : captured_of(call, noted->captured, late->text != NULL);
     return late->text ? is_text(&value, late) : is_number(&value, late);
 }
 
 static enum answer meets_tests(const struct calls_program *session,
-                               const struct trace_call_values *call, uint32_t number)
+                               const struct calls_call_values *call, uint32_t number)
 {
     const struct rules_keep *rule = rule_of(session, number);
-    const struct trace_noted *noted = call->noted;
+    const struct calls_noted *noted = call->noted;
     enum answer all = YES;
     uint32_t tests = 0;
     for (uint32_t i = 0; i < noted->late_count; i++) {
@@ -377,11 +377,11 @@ static enum answer meets_tests(const struct calls_program *session,
     return tests == rule->late_count ? all : UNKNOWN;
 }
 
-bool trace_late_number(const struct trace_call_values *call, uint32_t captured, uint64_t *number,
+bool calls_late_number(const struct calls_call_values *call, uint32_t captured, uint64_t *number,
                        struct sprof_str *text)
 {
     enum { NUMBER_BITS = 52 }; /* readers of JSON have no more */
-    const bool has_text = trace_values_is_text(call->noted->captured[captured].located->type);
+    const bool has_text = calls_values_is_text(call->noted->captured[captured].located->type);
     const struct compared value = captured_of(call, captured, has_text);
     const struct symbolize_type *type = value.type;
     *number = 0;
@@ -397,7 +397,7 @@ bool trace_late_number(const struct trace_call_values *call, uint32_t captured, 
         return false;
     memcpy(number, value.bytes, type->bytes);
     const unsigned unused = 64 - 8 * type->bytes;
-    if (trace_values_number(type) == PROBE_SIGNED)
+    if (calls_values_number(type) == PROBE_SIGNED)
         *number = (uint64_t)((int64_t)(*number << unused) >> unused);
     return true;
 }
@@ -405,10 +405,10 @@ bool trace_late_number(const struct trace_call_values *call, uint32_t captured, 
 /* == Calls == */
 
 static bool is_thrown(const struct plan_expressions *expressions,
-                      const struct trace_taken_values *values)
+                      const struct calls_taken_values *values)
 {
     struct sprof_str type = {0};
-    const bool is = values && trace_values_thrown_type(values, &type) && !type.failed &&
+    const bool is = values && calls_values_thrown_type(values, &type) && !type.failed &&
                     matches(expressions, type.text) == 1;
     sprof_str_release(&type);
     return is;
@@ -426,16 +426,16 @@ static uint64_t start_before(const struct probe_keep_starts *starts, uint64_t be
 }
 
 /* Calls by start. A new one replaces the oldest one. */
-static struct trace_late_taken *taken_since(struct trace_late_counts *counts, uint64_t start)
+static struct calls_late_taken *taken_since(struct calls_late_counts *counts, uint64_t start)
 {
-    struct trace_late_taken *oldest = counts->taken;
+    struct calls_late_taken *oldest = counts->taken;
     for (uint32_t i = 0; i < PROBE_KEEP_STARTS; i++) {
         if (counts->taken[i].start == start)
             return &counts->taken[i];
         if (counts->taken[i].start < oldest->start)
             oldest = &counts->taken[i];
     }
-    *oldest = (struct trace_late_taken){.start = start};
+    *oldest = (struct calls_late_taken){.start = start};
     return oldest;
 }
 
@@ -446,7 +446,7 @@ static bool takes_next(struct calls_program *session, uint32_t number, uint64_t 
     const struct rules_keep *of = rule_of(session, number);
     const struct probe_keep_starts *starts = &keep->starts[number];
     const uint64_t start = start_before(starts, begin), bit = UINT64_C(1) << number;
-    struct trace_late_taken *taken = taken_since(&session->kept.late[number], start);
+    struct calls_late_taken *taken = taken_since(&session->kept.late[number], start);
     if (taken->calls + 1 >= of->next && !of->load && start == start_before(starts, UINT64_MAX)) {
         atomic_fetch_or(&keep->resting, bit);
         if (start != start_before(starts, UINT64_MAX))
@@ -460,7 +460,7 @@ static bool takes_one_more(struct calls_program *session, uint32_t number,
                            const struct probe_kept *call)
 {
     const struct rules_keep *of = rule_of(session, number);
-    struct trace_late_counts *counts = &session->kept.late[number];
+    struct calls_late_counts *counts = &session->kept.late[number];
     const uint64_t second = (uint64_t)((double)call->end * session->all->clock.tick_ns / 1e9);
     if (of->every && ++counts->seen % of->every)
         return false;
@@ -473,12 +473,12 @@ static bool takes_one_more(struct calls_program *session, uint32_t number,
     return !of->next || takes_next(session, number, call->begin);
 }
 
-uint64_t trace_late_meets(struct calls_program *session, const struct probe_kept *call,
-                          const struct trace_taken_values *values, uint64_t met, uint64_t *unread)
+uint64_t calls_late_meets(struct calls_program *session, const struct probe_kept *call,
+                          const struct calls_taken_values *values, uint64_t met, uint64_t *unread)
 {
     const uint32_t function = PROBE_LOG_FUNCTION(call->header);
-    struct trace_call_values cut = {
-        .noted = trace_values_noted(&session->values, function, values ? values->place : 0),
+    struct calls_call_values cut = {
+        .noted = calls_values_noted(&session->values, function, values ? values->place : 0),
         .kept = values ? &values->kept : NULL};
     uint64_t rules = 0;
     bool is_cut = false;
@@ -487,13 +487,13 @@ uint64_t trace_late_meets(struct calls_program *session, const struct probe_kept
         const uint32_t number = (uint32_t)__builtin_ctzll(left);
         const uint64_t bit = UINT64_C(1) << number;
         const size_t count = session->all->kept.rules.count;
-        const struct trace_rule *rule =
+        const struct calls_rule *rule =
             number < count ? &session->all->kept.rules.items[number] : NULL;
         if (!rule ||
             (rule->by[RULES_KEEP_BY_THROWN] && !is_thrown(rule->by[RULES_KEEP_BY_THROWN], values)))
             continue;
         if (rule->rule.late_count && values && cut.noted && !is_cut) {
-            trace_values_cut(&cut, values->pieces, values->bytes);
+            calls_values_cut(&cut, values->pieces, values->bytes);
             is_cut = true;
         }
         const enum answer answer = !rule->rule.late_count ? YES

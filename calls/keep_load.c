@@ -31,9 +31,9 @@ struct loads {
 
 static struct loads measure(struct calls_program *session)
 {
-    const uint64_t calls = session->counts.calls, cpu_ns = trace_program_cpu_ns(session),
+    const uint64_t calls = session->counts.calls, cpu_ns = calls_program_cpu_ns(session),
                    ns = session->times.now_ns;
-    const struct trace_kept_read *before = &session->kept;
+    const struct calls_kept_read *before = &session->kept;
     const double seconds = before->ns && ns > before->ns ? (double)(ns - before->ns) / 1e9 : 0;
     struct loads loads = {{
         [RULES_LOAD_OPEN] = (double)session->counts.in_flight,
@@ -52,7 +52,7 @@ static struct loads measure(struct calls_program *session)
 static void add_ended(const struct calls_program *session, size_t rule,
                       uint64_t buckets[PROBE_BUCKETS])
 {
-    const struct counters_pages pages = trace_pages(session);
+    const struct counters_pages pages = calls_pages(session);
     const uint32_t slabs = counters_slab_count(&pages);
     for (uint32_t slab = 0; slab < slabs; slab++) {
         struct counters_walk walk = counters_walk_stats(&pages, slab, session->probes.count);
@@ -88,15 +88,15 @@ static double quantile_of(struct calls_program *session, size_t rule, double par
     return calls < CALLS_LEAST ? 0 : counters_quantile(lately, part) * session->all->clock.tick_ns;
 }
 
-void trace_keep_forget_load(struct calls_program *session)
+void calls_keep_forget_load(struct calls_program *session)
 {
     free(session->kept.ended);
     session->kept.ended = NULL;
 }
 
-void trace_keep_check_load(struct calls_program *session)
+void calls_keep_check_load(struct calls_program *session)
 {
-    const struct trace_kept *kept = &session->all->kept;
+    const struct calls_kept *kept = &session->all->kept;
     struct probe_shared *shared = session->process.shared;
     uint64_t of_load = 0, resting = 0;
     for (size_t i = 0; i < kept->rules.count; i++)
@@ -121,6 +121,6 @@ void trace_keep_check_load(struct calls_program *session)
     for (size_t i = 0; i < session->probes.count; i++) {
         const uint64_t mask = atomic_load(&shared->keep_masks[i]);
         if (mask & (resting ^ before))
-            trace_keep_write(session, (uint32_t)i, mask);
+            calls_keep_write(session, (uint32_t)i, mask);
     }
 }

@@ -28,29 +28,29 @@ static struct bounds bounds_of(const struct probe_binding *binding,
     return (struct bounds){low, high, test->high < 0 || low > high};
 }
 
-enum trace_keep_range trace_keep_compare(const struct probe_binding *binding,
+enum calls_keep_range calls_keep_compare(const struct probe_binding *binding,
                                          const struct probe_keep_test *test,
                                          struct probe_keep_quick *quick)
 {
     if (binding->number != PROBE_SIGNED && binding->number != PROBE_UNSIGNED)
-        return TRACE_RANGE_ALL;
+        return CALLS_RANGE_ALL;
     const unsigned unused = (64 - 8u * binding->bytes) & 63;
     struct bounds bounds = bounds_of(binding, test);
     const bool are_all = !bounds.are_none && (bounds.high + 1) << unused == bounds.low << unused;
     if (bounds.are_none || are_all)
-        return bounds.are_none != (test->is_outside != 0) ? TRACE_RANGE_NONE : TRACE_RANGE_ALL;
+        return bounds.are_none != (test->is_outside != 0) ? CALLS_RANGE_NONE : CALLS_RANGE_ALL;
     if (test->is_outside)
         bounds = (struct bounds){bounds.high + 1, bounds.low - 1, false};
     quick->low = bounds.low << unused;
     quick->span = (bounds.high - bounds.low) << unused;
     quick->shift = (uint8_t)unused;
     quick->word = (uint8_t)(binding->word + 1);
-    return binding->word <= PROBE_WORD_RAX ? TRACE_RANGE_SOME : TRACE_RANGE_ALL;
+    return binding->word <= PROBE_WORD_RAX ? CALLS_RANGE_SOME : CALLS_RANGE_ALL;
 }
 
 /* == Rules of a function == */
 
-static const struct probe_binding *binding_of(const struct trace_noted *noted, uint32_t rule,
+static const struct probe_binding *binding_of(const struct calls_noted *noted, uint32_t rule,
                                               uint32_t test)
 {
     for (uint32_t i = 0; noted && i < noted->binding_count; i++)
@@ -60,19 +60,19 @@ static const struct probe_binding *binding_of(const struct trace_noted *noted, u
 }
 
 /* Returns NONE if no call can pass. */
-static enum trace_keep_range range_of(const struct probe_keep_rule *rule,
-                                      const struct trace_noted *noted, uint32_t number,
+static enum calls_keep_range range_of(const struct probe_keep_rule *rule,
+                                      const struct calls_noted *noted, uint32_t number,
                                       struct probe_keep_quick *quick)
 {
-    enum trace_keep_range all = TRACE_RANGE_ALL;
+    enum calls_keep_range all = CALLS_RANGE_ALL;
     for (uint32_t i = 0; i < rule->test_count; i++) {
         const struct probe_binding *binding = binding_of(noted, number, i);
         struct probe_keep_quick one = {0};
-        const enum trace_keep_range range =
-            binding ? trace_keep_compare(binding, &rule->tests[i], &one) : TRACE_RANGE_NONE;
-        if (range == TRACE_RANGE_NONE)
+        const enum calls_keep_range range =
+            binding ? calls_keep_compare(binding, &rule->tests[i], &one) : CALLS_RANGE_NONE;
+        if (range == CALLS_RANGE_NONE)
             return range;
-        if (range == TRACE_RANGE_SOME && all == TRACE_RANGE_ALL) {
+        if (range == CALLS_RANGE_SOME && all == CALLS_RANGE_ALL) {
             *quick = one;
             all = range;
         }
@@ -81,16 +81,16 @@ static enum trace_keep_range range_of(const struct probe_keep_rule *rule,
 }
 
 /* Whether the comparison decides the function's only rule. */
-static bool is_exact(const struct probe_keep_rule *rule, enum trace_keep_range range)
+static bool is_exact(const struct probe_keep_rule *rule, enum calls_keep_range range)
 {
-    const bool is_one = range == TRACE_RANGE_SOME ? rule->test_count == 1 && rule->over == INT64_MIN
+    const bool is_one = range == CALLS_RANGE_SOME ? rule->test_count == 1 && rule->over == INT64_MIN
                                                   : !rule->test_count;
     return is_one && rule->self == INT64_MIN && !rule->every && !rule->first && !rule->throws &&
            !rule->slowest && !rule->since && !rule->next;
 }
 
 /* Returns what the agent writes for a call without reading memory, or 0. */
-static uint8_t units_of(const struct trace_noted *noted)
+static uint8_t units_of(const struct calls_noted *noted)
 {
     if (!noted || noted->is_hidden)
         return PROBE_KEPT_UNITS;
@@ -106,7 +106,7 @@ static bool has_list(const struct probe_keep *keep, uint64_t mask)
 }
 
 static struct probe_keep_quick find_quick(const struct probe_shared *shared,
-                                          const struct trace_noted *noted, uint64_t mask)
+                                          const struct calls_noted *noted, uint64_t mask)
 {
     const struct probe_keep *keep = &shared->keep;
     struct probe_keep_quick quick = {.least = INT64_MAX};
@@ -115,11 +115,11 @@ static struct probe_keep_quick find_quick(const struct probe_shared *shared,
         const uint32_t number = (uint32_t)__builtin_ctzll(left);
         const struct probe_keep_rule *rule = &keep->rules[number];
         struct probe_keep_quick one = {0};
-        const enum trace_keep_range range = range_of(rule, noted, number, &one);
+        const enum calls_keep_range range = range_of(rule, noted, number, &one);
         const int64_t least = rule->over > rule->self ? rule->over : rule->self;
-        if (rule->throws || range == TRACE_RANGE_NONE)
+        if (rule->throws || range == CALLS_RANGE_NONE)
             continue;
-        if (range == TRACE_RANGE_SOME && !quick.word && !is_listed) {
+        if (range == CALLS_RANGE_SOME && !quick.word && !is_listed) {
             one.least = quick.least;
             one.rule = (uint8_t)number;
             quick = one;
@@ -149,11 +149,11 @@ static uint64_t rests_by_load(const struct probe_shared *shared)
 }
 
 /* Disables the comparison while it changes. */
-void trace_keep_write(struct calls_program *session, uint32_t function, uint64_t mask)
+void calls_keep_write(struct calls_program *session, uint32_t function, uint64_t mask)
 {
     struct probe_shared *shared = session->process.shared;
     struct probe_keep_quick *to = &shared->keep_quick[function];
-    const struct trace_noted *noted = trace_values_noted(&session->values, function, 0);
+    const struct calls_noted *noted = calls_values_noted(&session->values, function, 0);
     const struct probe_keep_quick quick = find_quick(shared, noted, mask & ~rests_by_load(shared));
     atomic_store(&shared->keep_masks[function], mask);
     to->units = 0;
@@ -168,7 +168,7 @@ void trace_keep_write(struct calls_program *session, uint32_t function, uint64_t
     to->units = quick.units;
 }
 
-void trace_keep_clear_slowest(struct calls_program *session)
+void calls_keep_clear_slowest(struct calls_program *session)
 {
     struct probe_shared *shared = session->process.shared;
     for (size_t i = 0; i < session->probes.count; i++) {
@@ -179,6 +179,6 @@ void trace_keep_clear_slowest(struct calls_program *session)
         for (size_t k = 0; has_list && k < PROBE_KEEP_SLOWEST; k++)
             atomic_store(&shared->keep_slowest[i].ticks[k], 0);
         if (has_list)
-            trace_keep_write(session, (uint32_t)i, mask);
+            calls_keep_write(session, (uint32_t)i, mask);
     }
 }

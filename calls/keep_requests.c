@@ -18,7 +18,7 @@ static int make_expressions(const struct trace_options *options,
                : 0;
 }
 
-int trace_requests_check(const struct trace_options *options, struct sprof_error *error)
+int calls_requests_check(const struct trace_options *options, struct sprof_error *error)
 {
     struct plan_expressions *expressions;
     const int result = make_expressions(options, &expressions, error);
@@ -26,7 +26,7 @@ int trace_requests_check(const struct trace_options *options, struct sprof_error
     return result;
 }
 
-int trace_requests_begin(struct calls_program *session, size_t first, struct sprof_error *error)
+int calls_requests_begin(struct calls_program *session, size_t first, struct sprof_error *error)
 {
     struct plan_expressions *expressions;
     int result = make_expressions(&session->options, &expressions, error);
@@ -40,15 +40,15 @@ int trace_requests_begin(struct calls_program *session, size_t first, struct spr
             result = sprof_error_memory(error);
     }
     if (!result && expressions && !first && !session->options.children &&
-        !trace_has_others(&session->probing))
-        result =
-            trace_report_unfound(&session->probing, "request",
-                                 session->options.requests_of->function, expressions, true, error);
+        !probing_has_others(&session->probing))
+        result = probing_report_unfound(&session->probing, "request",
+                                        session->options.requests_of->function, expressions, true,
+                                        error);
     plan_expressions_free(expressions);
     return result;
 }
 
-void trace_requests_release(struct calls_program *session)
+void calls_requests_release(struct calls_program *session)
 {
     sprof_vec_release(&session->kept.requests);
 }
@@ -56,33 +56,33 @@ void trace_requests_release(struct calls_program *session)
 /* Whether calls of the function are requests. By value, those are that have it. */
 static bool is_request(const struct calls_program *session, uint32_t function)
 {
-    const struct trace_noted *noted =
-        trace_requests_is(session, function) && trace_requests_by_value(&session->options)
-            ? trace_values_noted(&session->values, function, 0)
+    const struct calls_noted *noted =
+        calls_requests_is(session, function) && calls_requests_by_value(&session->options)
+            ? calls_values_noted(&session->values, function, 0)
             : NULL;
-    return trace_requests_is(session, function) &&
-           (!trace_requests_by_value(&session->options) || (noted && noted->request));
+    return calls_requests_is(session, function) &&
+           (!calls_requests_by_value(&session->options) || (noted && noted->request));
 }
 
 /* False: its value was not read. */
 static bool read_name(const struct calls_program *session, uint32_t function,
-                      const struct trace_taken_values *values, uint64_t *number,
+                      const struct calls_taken_values *values, uint64_t *number,
                       struct sprof_str *label)
 {
-    const struct trace_noted *noted =
-        values ? trace_values_noted(&session->values, function, values->place) : NULL;
-    struct trace_call_values call = {.noted = noted, .kept = values ? &values->kept : NULL};
+    const struct calls_noted *noted =
+        values ? calls_values_noted(&session->values, function, values->place) : NULL;
+    struct calls_call_values call = {.noted = noted, .kept = values ? &values->kept : NULL};
     if (!noted || !noted->request)
         return false;
-    trace_values_cut(&call, values->pieces, values->bytes);
-    return trace_late_number(&call, noted->request - 1u, number, label);
+    calls_values_cut(&call, values->pieces, values->bytes);
+    return calls_late_number(&call, noted->request - 1u, number, label);
 }
 
-void trace_requests_name(struct calls_program *session, struct trace_open_caller *call,
-                         uint32_t function, const struct trace_taken_values *values)
+void calls_requests_name(struct calls_program *session, struct calls_open_caller *call,
+                         uint32_t function, const struct calls_taken_values *values)
 {
     struct sprof_str label = {0};
-    if (call->is_named || !trace_requests_by_value(&session->options) ||
+    if (call->is_named || !calls_requests_by_value(&session->options) ||
         !is_request(session, function))
         return;
     call->is_named = true;
@@ -95,11 +95,11 @@ void trace_requests_name(struct calls_program *session, struct trace_open_caller
     sprof_str_release(&label);
 }
 
-struct trace_open_caller *trace_requests_open(struct trace_thread *thread, size_t near,
+struct calls_open_caller *calls_requests_open(struct calls_thread *thread, size_t near,
                                               uint32_t row)
 {
     const size_t count = thread->callers.count;
-    struct trace_open_caller *items = thread->callers.items;
+    struct calls_open_caller *items = thread->callers.items;
     for (size_t steps = 0; row && steps <= count; steps++) {
         if (steps <= near && near - steps < count && items[near - steps].row == row)
             return &items[near - steps];
@@ -109,22 +109,22 @@ struct trace_open_caller *trace_requests_open(struct trace_thread *thread, size_
     return NULL;
 }
 
-static struct trace_open_caller *caller_of(struct trace_thread *thread,
-                                           const struct trace_open_caller *call)
+static struct calls_open_caller *caller_of(struct calls_thread *thread,
+                                           const struct calls_open_caller *call)
 {
-    return trace_requests_open(thread, (size_t)(call - thread->callers.items), call->caller_row);
+    return calls_requests_open(thread, (size_t)(call - thread->callers.items), call->caller_row);
 }
 
 /* The callers note what was found: the next call in one of them needs one step. */
-uint64_t trace_requests_of(const struct calls_program *session, struct trace_thread *thread,
-                           const struct trace_open_caller *call, uint32_t function, uint32_t caller)
+uint64_t calls_requests_of(const struct calls_program *session, struct calls_thread *thread,
+                           const struct calls_open_caller *call, uint32_t function, uint32_t caller)
 {
     const bool is_one = is_request(session, function);
-    struct trace_open_caller *first =
+    struct calls_open_caller *first =
         session->kept.requests.count && !is_one
-            ? trace_requests_open(thread, thread->callers.count, caller)
+            ? calls_requests_open(thread, thread->callers.count, caller)
             : NULL;
-    struct trace_open_caller *open = first;
+    struct calls_open_caller *open = first;
     uint64_t request = !is_one ? 0 : call->is_named ? call->request : call->row;
     for (size_t i = 0; open && i < thread->callers.count; i++) {
         if (!open->is_known)
@@ -147,21 +147,21 @@ uint64_t trace_requests_of(const struct calls_program *session, struct trace_thr
 /* Of a request that a text names, the text. */
 static const char *label_of(const struct calls_program *session, uint32_t function,
                             const struct store_kept_call *call,
-                            const struct trace_taken_values *values, struct sprof_str *text)
+                            const struct calls_taken_values *values, struct sprof_str *text)
 {
     uint64_t number;
-    return trace_requests_by_value(&session->options) &&
+    return calls_requests_by_value(&session->options) &&
                    read_name(session, function, values, &number, text) && number == call->request &&
                    text->length && !text->failed
                ? text->text
                : session->probes.items[function].function->name;
 }
 
-int trace_requests_put(struct calls_program *session, const struct trace_thread *thread,
+int calls_requests_put(struct calls_program *session, const struct calls_thread *thread,
                        uint32_t function, const struct store_kept_call *call,
-                       const struct trace_taken_values *values)
+                       const struct calls_taken_values *values)
 {
-    const bool by_value = trace_requests_by_value(&session->options);
+    const bool by_value = calls_requests_by_value(&session->options);
     struct sprof_str text = {0};
     if (!is_request(session, function) || !call->request ||
         (!by_value && call->request != call->number))
@@ -173,7 +173,7 @@ int trace_requests_put(struct calls_program *session, const struct trace_thread 
         .duration_ns = call->duration_ns,
         .is_end = call->duration_ns > 0,
     };
-    const int result = trace_remarks_put_part(session, thread, &row,
+    const int result = calls_remarks_put_part(session, thread, &row,
                                               label_of(session, function, call, values, &text));
     sprof_str_release(&text);
     return result;

@@ -20,7 +20,7 @@ static int refuse_more(size_t count, struct sprof_error *error)
                            PROBE_KEEP_RULES, count);
 }
 
-static void free_expressions(struct trace_rule *rule)
+static void free_expressions(struct calls_rule *rule)
 {
     plan_expressions_free(rule->functions);
     rule->functions = NULL;
@@ -31,7 +31,7 @@ static void free_expressions(struct trace_rule *rule)
 }
 
 /* The caller frees, also on failure. */
-static int make_expressions(struct trace_rule *rule, struct sprof_error *error)
+static int make_expressions(struct calls_rule *rule, struct sprof_error *error)
 {
     int result = rule->rule.function
                      ? plan_expressions_make(&rule->functions, &rule->rule.function, 1, error)
@@ -45,13 +45,13 @@ static int make_expressions(struct trace_rule *rule, struct sprof_error *error)
 
 static int check_expressions(const struct rules_keep *rule, struct sprof_error *error)
 {
-    struct trace_rule made = {.rule = *rule};
+    struct calls_rule made = {.rule = *rule};
     const int result = make_expressions(&made, error);
     free_expressions(&made);
     return result;
 }
 
-static int matches_name(const struct trace_rule *rule, const struct plan_function *function,
+static int matches_name(const struct calls_rule *rule, const struct plan_function *function,
                         struct sprof_error *error)
 {
     const int result =
@@ -62,7 +62,7 @@ static int matches_name(const struct trace_rule *rule, const struct plan_functio
 }
 
 /* Whether the function is the `below` of a rule. */
-static int matches_above(const struct trace_rule *rule, const struct plan_function *function,
+static int matches_above(const struct calls_rule *rule, const struct plan_function *function,
                          struct sprof_error *error)
 {
     return rule->by[RULES_KEEP_BY_BELOW]
@@ -70,7 +70,7 @@ static int matches_above(const struct trace_rule *rule, const struct plan_functi
                : 0;
 }
 
-int trace_keep_check(const struct trace_options *options, struct sprof_error *error)
+int calls_keep_check(const struct trace_options *options, struct sprof_error *error)
 {
     int result = 0;
     if (options->keep_count > PROBE_KEEP_RULES)
@@ -83,7 +83,7 @@ int trace_keep_check(const struct trace_options *options, struct sprof_error *er
 static int append(struct calls_trace *trace, const char *text, uint64_t from_ns,
                   struct sprof_error *error)
 {
-    struct trace_rule rule = {.text = strdup(text), .from_ns = from_ns};
+    struct calls_rule rule = {.text = strdup(text), .from_ns = from_ns};
     for (char *at = rule.text; at && *at; at++)
         *at = *at == '\t' || *at == '\n' ? ' ' : *at; /* for tables */
     int result =
@@ -100,7 +100,7 @@ static int append(struct calls_trace *trace, const char *text, uint64_t from_ns,
     return result;
 }
 
-int trace_keep_open(struct calls_trace *trace, const struct trace_options *options,
+int calls_keep_open(struct calls_trace *trace, const struct trace_options *options,
                     struct sprof_error *error)
 {
     int result = 0;
@@ -109,7 +109,7 @@ int trace_keep_open(struct calls_trace *trace, const struct trace_options *optio
     return result;
 }
 
-void trace_keep_release(struct calls_trace *trace)
+void calls_keep_release(struct calls_trace *trace)
 {
     for (size_t i = 0; i < trace->kept.rules.count; i++) {
         free_expressions(&trace->kept.rules.items[i]);
@@ -128,9 +128,9 @@ static void allow_none(struct calls_program *session)
         atomic_store_explicit(&shared->keep_quick[i].least, INT64_MAX, memory_order_relaxed);
 }
 
-void trace_keep_make(struct calls_program *session)
+void calls_keep_make(struct calls_program *session)
 {
-    if (trace_keeps(session))
+    if (calls_keeps(session))
         allow_none(session);
 }
 
@@ -209,7 +209,7 @@ static void write_rule(struct calls_program *session, size_t i, bool is_late)
         atomic_fetch_or(&keep->resting, UINT64_C(1) << i);
 }
 
-static bool may_apply(const struct trace_probe *probe)
+static bool may_apply(const struct probing_probe *probe)
 {
     return probe->is_chosen || probe->is_spare;
 }
@@ -219,8 +219,8 @@ static int set_function(struct calls_program *session, uint32_t function, struct
     const struct plan_function *named = session->probes.items[function].function;
     uint64_t mask = 0, above = 0;
     for (size_t i = 0; i < session->all->kept.rules.count; i++) {
-        const struct trace_rule *rule = &session->all->kept.rules.items[i];
-        const bool is_on = trace_keep_is_on(session, i);
+        const struct calls_rule *rule = &session->all->kept.rules.items[i];
+        const bool is_on = calls_keep_is_on(session, i);
         const int found = is_on ? matches_name(rule, named, error) : 0,
                   is_above = is_on ? matches_above(rule, named, error) : 0;
         if (found < 0 || is_above < 0)
@@ -229,7 +229,7 @@ static int set_function(struct calls_program *session, uint32_t function, struct
         above |= (uint64_t)(is_above != 0) << i;
     }
     atomic_store(&session->process.shared->keep_above[function], above);
-    trace_keep_write(session, function, mask);
+    calls_keep_write(session, function, mask);
     return 0;
 }
 
@@ -237,7 +237,7 @@ static int report_unfound(const struct calls_program *session, struct sprof_erro
 {
     int result = 0;
     for (size_t i = 0; i < session->all->kept.rules.count && !result; i++) {
-        const struct trace_rule *rule = &session->all->kept.rules.items[i];
+        const struct calls_rule *rule = &session->all->kept.rules.items[i];
         const struct {
             const char *option, *text;
             const struct plan_expressions *expressions;
@@ -248,23 +248,23 @@ static int report_unfound(const struct calls_program *session, struct sprof_erro
                      rule->by[RULES_KEEP_BY_BELOW]}};
         for (size_t k = 0; k < sizeof each / sizeof *each && !result; k++)
             if (each[k].text)
-                result = trace_report_unfound(&session->probing, each[k].option, each[k].text,
-                                              each[k].expressions, true, error);
+                result = probing_report_unfound(&session->probing, each[k].option, each[k].text,
+                                                each[k].expressions, true, error);
     }
     return result;
 }
 
-int trace_keep_begin(struct calls_program *session, size_t first, struct sprof_error *error)
+int calls_keep_begin(struct calls_program *session, size_t first, struct sprof_error *error)
 {
     const size_t count = session->all->kept.rules.count;
     int result = 0;
-    trace_find_tick(session);
+    calls_find_tick(session);
     for (size_t i = 0; i < count && !first; i++)
         write_rule(session, i, false);
     for (size_t i = first; i < session->probes.count && !result && count; i++)
         if (may_apply(&session->probes.items[i]))
             result = set_function(session, (uint32_t)i, error);
-    if (!result && !first && !session->options.children && !trace_has_others(&session->probing))
+    if (!result && !first && !session->options.children && !probing_has_others(&session->probing))
         result = report_unfound(session, error);
     return result;
 }
@@ -282,7 +282,7 @@ static int refuse_rules(const struct calls_program *session, struct sprof_error 
         : options->max_overhead > 0 ? "with --max-overhead, which leaves some calls without times"
         : session->mode != TRACE_STATS
             ? "in another mode than stats: `sprof ctl mode stats` comes first"
-        : session->log.has_rings && !trace_keeps(session)
+        : session->log.has_rings && !calls_keeps(session)
             ? "that has logged calls, of which some may be open"
             : NULL;
     return reason
@@ -298,28 +298,28 @@ static int add_to(struct calls_program *program, size_t i, struct found *found,
                   struct sprof_error *error)
 {
     struct probe_shared *shared = program->process.shared;
-    const struct trace_rule *rule = &program->all->kept.rules.items[i];
+    const struct calls_rule *rule = &program->all->kept.rules.items[i];
     const uint64_t bit = UINT64_C(1) << i;
     int result = 0;
     write_rule(program, i, true);
     for (size_t f = 0; f < program->probes.count && !result; f++) {
-        const struct trace_probe *probe = &program->probes.items[f];
+        const struct probing_probe *probe = &program->probes.items[f];
         const int is_above = may_apply(probe) ? matches_above(rule, probe->function, error) : 0,
                   matches = may_apply(probe) ? matches_name(rule, probe->function, error) : 0;
         result = matches < 0 ? matches : is_above < 0 ? is_above : 0;
         if (is_above > 0) {
-            found->above += trace_may_be_chosen(&program->probing, probe);
+            found->above += probing_may_be_chosen(&program->probing, probe);
             atomic_fetch_or(&shared->keep_above[f], bit);
         }
         if (matches > 0) {
-            found->functions += trace_may_be_chosen(&program->probing, probe);
-            trace_keep_write(program, (uint32_t)f, atomic_load(&shared->keep_masks[f]) | bit);
+            found->functions += probing_may_be_chosen(&program->probing, probe);
+            calls_keep_write(program, (uint32_t)f, atomic_load(&shared->keep_masks[f]) | bit);
         }
     }
     if (!result)
-        result = trace_values_add(program, (uint32_t)i, error);
-    program->kept.tested[i] = trace_keep_count_tested(program, bit);
-    trace_set_extras(program);
+        result = calls_values_add(program, (uint32_t)i, error);
+    program->kept.tested[i] = calls_keep_count_tested(program, bit);
+    calls_set_extras(program);
     if (shared->keep.rules[i].since && !rule->rule.waits)
         shared->keep.rules[i].since = probe_ticks();
     return result;
@@ -327,16 +327,16 @@ static int add_to(struct calls_program *program, size_t i, struct found *found,
 
 static void end_rule(struct calls_program *session, size_t i)
 {
-    struct trace_rule *rule = &session->all->kept.rules.items[i];
+    struct calls_rule *rule = &session->all->kept.rules.items[i];
     rule->is_over = true;
     rule->to_ns = sprof_clock_monotonic_ns() - session->run->start_monotonic_ns;
     for (size_t p = 0; p < session->all->programs.count; p++) {
         struct calls_program *program = calls_program_at(session->all, p);
-        trace_keep_read(program);
+        calls_keep_read(program);
         for (size_t f = 0; f < program->probes.count; f++) {
             const uint64_t mask = atomic_load(&program->process.shared->keep_masks[f]);
             if (mask >> i & 1)
-                trace_keep_write(program, (uint32_t)f, mask & ~(UINT64_C(1) << i));
+                calls_keep_write(program, (uint32_t)f, mask & ~(UINT64_C(1) << i));
             atomic_fetch_and(&program->process.shared->keep_above[f], ~(UINT64_C(1) << i));
         }
     }
@@ -350,7 +350,7 @@ static int refuse_expression(const struct calls_program *session, const char *ex
     for (size_t p = 0; p < session->all->programs.count; p++) {
         const struct calls_program *program = calls_program_at(session->all, p);
         for (size_t f = 0; f < program->probes.count; f++)
-            if (trace_may_be_chosen(&program->probing, &program->probes.items[f]))
+            if (probing_may_be_chosen(&program->probing, &program->probes.items[f]))
                 sprof_suggest_offer(&near, expression, program->probes.items[f].function->name);
     }
     sprof_suggest_append(&text, &near);
@@ -370,7 +370,7 @@ static int refuse_useless(const struct calls_program *session, size_t i, const s
     const char *const call =
         rule->function ? rule->function : rule->expressions[RULES_KEEP_BY_CALL];
     /* A drill-down finds values once functions have probes. */
-    bool is_bound = !trace_values_needs(rule) || session->options.drill.adaptive;
+    bool is_bound = !calls_values_needs(rule) || session->options.drill.adaptive;
     for (size_t p = 0; p < session->all->programs.count; p++)
         is_bound |= calls_program_at(session->all, p)->values.bound >> i & 1;
     if (session->all->may_grow)
@@ -383,7 +383,7 @@ static int refuse_useless(const struct calls_program *session, size_t i, const s
                     : sprof_error_set(error, SPROF_ENOTFOUND, 0,
                                       "by debug information none of these functions %s, so the "
                                       "rule is dropped: %.200s",
-                                      trace_values_lack(rule), rule->text);
+                                      calls_values_lack(rule), rule->text);
 }
 
 static int add_rule(struct calls_program *session, const char *text, struct sprof_str *answer,
@@ -417,7 +417,7 @@ static int add_rule(struct calls_program *session, const char *text, struct spro
 /* Finds "#3" or a text. Returns rules.count if there is none. */
 static size_t find_rule(const struct calls_program *session, const char *named)
 {
-    const struct trace_kept *kept = &session->all->kept;
+    const struct calls_kept *kept = &session->all->kept;
     char *end = NULL;
     const unsigned long number = *named == '#' ? strtoul(named + 1, &end, 10) : 0;
     if (end)
@@ -455,9 +455,9 @@ static bool waits(const struct calls_program *session, size_t i)
 
 static int list_rules(struct calls_program *session, struct sprof_str *answer)
 {
-    const struct trace_kept *kept = &session->all->kept;
+    const struct calls_kept *kept = &session->all->kept;
     for (size_t p = 0; p < session->all->programs.count; p++)
-        trace_keep_read(calls_program_at(session->all, p));
+        calls_keep_read(calls_program_at(session->all, p));
     sprof_str_append(answer, "number#\tstate\tsince#\ttested#\tmet#\tkept#\tdropped#\trule\n");
     for (size_t i = 0; i < kept->rules.count; i++)
         sprof_str_appendf(answer, "%zu\t%s\t%.1f\t%llu\t%llu\t%llu\t%llu\t%s\n", i + 1,
@@ -480,7 +480,7 @@ static void take_next(struct calls_program *session, size_t i)
 static int take_waiting(struct calls_program *session, struct sprof_str *answer,
                         struct sprof_error *error)
 {
-    const struct trace_kept *kept = &session->all->kept;
+    const struct calls_kept *kept = &session->all->kept;
     size_t count = 0;
     for (size_t i = 0; i < kept->rules.count; i++) {
         if (!kept->rules.items[i].rule.waits || kept->rules.items[i].is_over)
@@ -497,7 +497,7 @@ static int take_waiting(struct calls_program *session, struct sprof_str *answer,
     return 0;
 }
 
-int trace_keep_next(struct calls_program *session, const char *function, struct sprof_str *answer,
+int calls_keep_next(struct calls_program *session, const char *function, struct sprof_str *answer,
                     struct sprof_error *error)
 {
     struct sprof_str rule = {0};
@@ -519,7 +519,7 @@ int trace_keep_next(struct calls_program *session, const char *function, struct 
     return result;
 }
 
-int trace_keep_change(struct calls_program *session, const char *change, struct sprof_str *answer,
+int calls_keep_change(struct calls_program *session, const char *change, struct sprof_str *answer,
                       struct sprof_error *error)
 {
     return *change == '-' ? take_back(session, change + 1, answer, error)

@@ -21,7 +21,7 @@ enum {
     SIZE_NS = 20000000,
 };
 
-void trace_log_begin(struct calls_program *session)
+void calls_log_begin(struct calls_program *session)
 {
     const uint32_t depth = session->options.depth ? session->options.depth : UINT32_MAX;
     atomic_store(&session->process.shared->log_depth, depth);
@@ -32,10 +32,10 @@ void trace_log_begin(struct calls_program *session)
 /* == Rows == */
 
 /* No call ends before its callees. */
-static uint64_t duration_of(const struct calls_program *session, struct trace_thread *thread,
-                            const struct trace_open_call *call, uint64_t ticks)
+static uint64_t duration_of(const struct calls_program *session, struct calls_thread *thread,
+                            const struct calls_open_call *call, uint64_t ticks)
 {
-    const uint64_t end_ns = trace_time_of(session, call->begin + ticks);
+    const uint64_t end_ns = calls_time_of(session, call->begin + ticks);
     uint64_t until_ns = call->start_ns + 1;
     until_ns = until_ns < end_ns ? end_ns : until_ns;
     until_ns = until_ns < thread->last_ns ? thread->last_ns : until_ns;
@@ -44,7 +44,7 @@ static uint64_t duration_of(const struct calls_program *session, struct trace_th
 }
 
 /* Blocks name functions by nodes, because several programs use the same probe numbers. */
-static int name_function(struct calls_program *session, struct trace_probe *probe)
+static int name_function(struct calls_program *session, struct probing_probe *probe)
 {
     const struct store_call_function row = {session->run->id, probe->node, probe->node};
     probe->is_logged = true;
@@ -52,7 +52,7 @@ static int name_function(struct calls_program *session, struct trace_probe *prob
                                                                                      : 0;
 }
 
-static int put_block(struct calls_program *session, struct trace_thread *thread)
+static int put_block(struct calls_program *session, struct calls_thread *thread)
 {
     struct store_call_packer *packer = &thread->packer;
     const struct store_call_block row = {
@@ -70,21 +70,21 @@ static int put_block(struct calls_program *session, struct trace_thread *thread)
                : 0;
 }
 
-static int put_call(struct calls_program *session, struct trace_thread *thread,
-                    const struct trace_open_call *call, uint64_t ticks, uint64_t self_and_apart,
+static int put_call(struct calls_program *session, struct calls_thread *thread,
+                    const struct calls_open_call *call, uint64_t ticks, uint64_t self_and_apart,
                     enum store_exit exit)
 {
     const uint64_t self = self_and_apart & ~PROBE_LOG_APART;
     const bool is_over = ticks || exit < STORE_EXIT_THREAD_END || exit == STORE_EXIT_TAIL_CUT;
-    struct trace_probe *probe = &session->probes.items[call->function];
+    struct probing_probe *probe = &session->probes.items[call->function];
     uint32_t node;
-    int result = trace_node_of(session, call->function, 0, &node);
+    int result = calls_node_of(session, call->function, 0, &node);
     if (!result && !probe->is_logged)
         result = name_function(session, probe);
     if (result)
         return result == SPROF_ENOTFOUND ? 0 : result;
     const uint64_t duration_ns = is_over ? duration_of(session, thread, call, ticks) : 0,
-                   self_ns = is_over ? trace_length_of(session, self) : 0;
+                   self_ns = is_over ? calls_length_of(session, self) : 0;
     struct store_call row = {
         .start_ns = call->start_ns,
         .duration_ns = duration_ns,
@@ -94,8 +94,8 @@ static int put_call(struct calls_program *session, struct trace_thread *thread,
         .exit = (uint8_t)exit,
     };
     if (duration_ns && self == self_and_apart) {
-        const struct trace_call_states states =
-            trace_states_between(session, thread, row.start_ns, row.start_ns + duration_ns);
+        const struct calls_call_states states =
+            calls_states_between(session, thread, row.start_ns, row.start_ns + duration_ns);
         row.has_states = states.is_known;
         row.waiting_ns = states.waiting_ns;
         row.ready_ns = states.ready_ns;
@@ -117,7 +117,7 @@ static uint64_t begin_of(const struct calls_program *session, const uint64_t *un
 }
 
 /* Whether the call ended before a clear. The thread runs while its cells and ring are read. */
-static bool was_cleared(const struct trace_thread *thread, uint32_t function, uint64_t position,
+static bool was_cleared(const struct calls_thread *thread, uint32_t function, uint64_t position,
                         uint64_t ticks)
 {
     const uint64_t *cell =
@@ -125,13 +125,13 @@ static bool was_cleared(const struct trace_thread *thread, uint32_t function, ui
     return cell && ticks < thread->cells.items[*cell].cleared_ticks;
 }
 
-static int take_begin(struct calls_program *session, struct trace_thread *thread, uint64_t header,
+static int take_begin(struct calls_program *session, struct calls_thread *thread, uint64_t header,
                       const uint64_t *first, const uint64_t *second, uint64_t position)
 {
     const uint64_t begin = begin_of(session, first);
-    struct trace_open_call call = {
+    struct calls_open_call call = {
         .begin = begin,
-        .start_ns = trace_time_of(session, begin),
+        .start_ns = calls_time_of(session, begin),
         .function = PROBE_LOG_FUNCTION(header),
         .depth = PROBE_LOG_DEPTH(header),
         .arguments = {first[2], first[3], second[0], second[1], second[2], second[3]},
@@ -149,7 +149,7 @@ static int take_begin(struct calls_program *session, struct trace_thread *thread
 }
 
 /* With coroutines it may not be the last one. */
-static int take_end(struct calls_program *session, struct trace_thread *thread, uint64_t header,
+static int take_end(struct calls_program *session, struct calls_thread *thread, uint64_t header,
                     const uint64_t *unit, uint64_t position)
 {
     const uint64_t begin = begin_of(session, unit);
@@ -160,14 +160,14 @@ static int take_end(struct calls_program *session, struct trace_thread *thread, 
         at--;
     if (!at)
         return 0; /* begun before the log */
-    struct trace_open_call call = thread->open.items[at - 1];
+    struct calls_open_call call = thread->open.items[at - 1];
     call.begin = unit[1]; /* unit[2] counts from there */
     memmove(&thread->open.items[at - 1], &thread->open.items[at],
             (thread->open.count - at) * sizeof call);
     thread->open.count--;
     return was_cleared(thread, call.function, position, unit[1] + unit[2])
                ? 0
-               : put_call(session, thread, &call, unit[2], unit[3], trace_log_exit(header));
+               : put_call(session, thread, &call, unit[2], unit[3], calls_log_exit(header));
 }
 
 static bool is_known(const struct calls_program *session, uint64_t header)
@@ -179,7 +179,7 @@ static bool is_known(const struct calls_program *session, uint64_t header)
 }
 
 /* A signal handler may have jumped out of the probe. */
-static bool is_stuck(const struct calls_program *session, struct trace_thread *thread,
+static bool is_stuck(const struct calls_program *session, struct calls_thread *thread,
                      uint64_t position)
 {
     if (thread->waits_for != position + 1) {
@@ -189,20 +189,20 @@ static bool is_stuck(const struct calls_program *session, struct trace_thread *t
     return thread->is_over || session->times.now_ns - thread->waits_since_ns > STUCK_NS;
 }
 
-static int take_remark(struct calls_program *session, struct trace_thread *thread,
+static int take_remark(struct calls_program *session, struct calls_thread *thread,
                        const struct probe_remark *unit, size_t bytes)
 {
     const struct probe_remark remark = *unit; /* the program can change it */
     if (remark.kind != PROBE_CALL_ID)
-        return trace_remark_take(session, thread, unit, bytes);
-    return remark.number ? trace_keep_ask(session, thread, remark.number, remark.value) : 0;
+        return calls_remark_take(session, thread, unit, bytes);
+    return remark.number ? calls_keep_ask(session, thread, remark.number, remark.value) : 0;
 }
 
 /* Returns the units read, 0 if the next is unfilled, or a negative code. */
-static int take_entry(struct calls_program *session, struct trace_thread *thread,
+static int take_entry(struct calls_program *session, struct calls_thread *thread,
                       const struct counters_ring *ring, uint64_t position, uint64_t head)
 {
-    const bool keeps = trace_keeps(session);
+    const bool keeps = calls_keeps(session);
     uint64_t header;
     const uint32_t units = counters_ring_entry(ring, position, head, keeps, &header);
     const uint64_t *first = counters_ring_unit(ring, position);
@@ -213,7 +213,7 @@ static int take_entry(struct calls_program *session, struct trace_thread *thread
         result = take_remark(session, thread, (const struct probe_remark *)first,
                              (units - PROBE_KEPT_UNITS) * PROBE_UNIT_BYTES);
     else if (is_known(session, header) && keeps)
-        result = trace_keep_take(session, thread, (const struct probe_kept *)first,
+        result = calls_keep_take(session, thread, (const struct probe_kept *)first,
                                  units - PROBE_KEPT_UNITS);
     else if (is_known(session, header))
         result = PROBE_LOG_KIND(header) == PROBE_LOG_END
@@ -227,11 +227,11 @@ static int take_entry(struct calls_program *session, struct trace_thread *thread
 
 static struct counters_ring ring_of(const struct calls_program *session, uint32_t slab)
 {
-    const struct counters_pages pages = trace_pages(session);
+    const struct counters_pages pages = calls_pages(session);
     return counters_ring_of(&pages, slab);
 }
 
-static int read_ring(struct calls_program *session, struct trace_thread *thread,
+static int read_ring(struct calls_program *session, struct calls_thread *thread,
                      const struct counters_ring *ring, uint64_t head, bool *done)
 {
     const struct store_batch *batch = recording_batch(session->recording);
@@ -242,7 +242,7 @@ static int read_ring(struct calls_program *session, struct trace_thread *thread,
         counters_ring_read(ring, position);
         return 0;
     }
-    if (trace_compare_clocks(session) || trace_states_read(session)) /* gaps end before calls */
+    if (calls_compare_clocks(session) || calls_states_read(session)) /* gaps end before calls */
         return SPROF_ENOMEM;
     while (position != head && taken > 0 && batch->call_blocks.count < WAITING_BLOCKS &&
            batch->kept_calls.count < WAITING_KEPT) {
@@ -254,14 +254,14 @@ static int read_ring(struct calls_program *session, struct trace_thread *thread,
     return taken < 0 ? taken : 0;
 }
 
-int trace_log_read(struct calls_program *session, struct trace_thread *thread, uint32_t slab)
+int calls_log_read(struct calls_program *session, struct calls_thread *thread, uint32_t slab)
 {
     const struct counters_ring ring = ring_of(session, slab);
     bool done;
     return read_ring(session, thread, &ring, counters_ring_head(&ring), &done);
 }
 
-int trace_log_end(struct calls_program *session, struct trace_thread *thread, uint32_t slab,
+int calls_log_end(struct calls_program *session, struct calls_thread *thread, uint32_t slab,
                   bool is_last)
 {
     struct sprof_error ignored = {0};
@@ -282,32 +282,32 @@ int trace_log_end(struct calls_program *session, struct trace_thread *thread, ui
                           is_last ? STORE_EXIT_OPEN : STORE_EXIT_THREAD_END);
     thread->open.count = 0;
     if (!result)
-        result = trace_keep_end(session, thread, is_last ? STORE_EXIT_OPEN : STORE_EXIT_THREAD_END);
+        result = calls_keep_end(session, thread, is_last ? STORE_EXIT_OPEN : STORE_EXIT_THREAD_END);
     if (!result && !is_last)
-        result = trace_remarks_end(session, thread);
+        result = calls_remarks_end(session, thread);
     return result || !thread->packer.calls ? result : put_block(session, thread);
 }
 
-void trace_log_note_clear(const struct calls_program *session, struct trace_thread *thread,
+void calls_log_note_clear(const struct calls_program *session, struct calls_thread *thread,
                           uint32_t slab)
 {
     const struct counters_ring ring = ring_of(session, slab);
     thread->cleared_head = session->log.has_rings ? counters_ring_head(&ring) : 0;
 }
 
-void trace_log_clear(struct calls_program *session, uint64_t now_ns)
+void calls_log_clear(struct calls_program *session, uint64_t now_ns)
 {
     const uint64_t run_ns = now_ns - session->run->start_monotonic_ns;
     session->log.logged = session->log.unlogged = 0;
-    trace_keep_clear(session);
+    calls_keep_clear(session);
     for (size_t i = 0; i < session->probes.count; i++)
         session->probes.items[i].unlogged = 0;
     for (size_t i = 0; i < PROBE_SLABS; i++) {
-        struct trace_thread *thread = session->threads.of_slab[i];
+        struct calls_thread *thread = session->threads.of_slab[i];
         if (thread)
             store_call_packer_clear(&thread->packer);
         for (size_t k = 0; thread && k < thread->open.count; k++) {
-            struct trace_open_call *call = &thread->open.items[k];
+            struct calls_open_call *call = &thread->open.items[k];
             if (call->start_ns < run_ns)
                 call->start_ns = run_ns;
             if (call->begin < session->times.cleared.ticks)
@@ -320,9 +320,9 @@ void trace_log_clear(struct calls_program *session, uint64_t now_ns)
 
 static int put_unlogged(struct calls_program *session, uint32_t number, uint32_t second)
 {
-    struct trace_probe *probe = &session->probes.items[number];
+    struct probing_probe *probe = &session->probes.items[number];
     uint32_t node;
-    const int result = trace_node_of(session, number, 0, &node);
+    const int result = calls_node_of(session, number, 0, &node);
     if (probe->unlogged_second != second)
         probe->unlogged_in_second = 0;
     probe->unlogged_second = second;
@@ -340,10 +340,10 @@ static int put_unlogged(struct calls_program *session, uint32_t number, uint32_t
                                                                                    : 0;
 }
 
-int trace_log_serve(struct calls_program *session)
+int calls_log_serve(struct calls_program *session)
 {
     const uint64_t run_ns = session->times.now_ns - session->run->start_monotonic_ns;
-    int result = trace_keep_serve(session);
+    int result = calls_keep_serve(session);
     for (size_t i = 0; i < PROBE_SLABS && session->log.has_rings && !result; i++)
         if (session->threads.of_slab[i] && session->threads.of_slab[i]->packer.calls)
             result = put_block(session, session->threads.of_slab[i]);
@@ -383,7 +383,7 @@ static void check_size(struct calls_program *session)
 /* Kept calls are written soon, to outlive sprof. */
 static bool are_kept_due(struct calls_program *session)
 {
-    struct trace_kept *kept = &session->all->kept;
+    struct calls_kept *kept = &session->all->kept;
     if (!recording_batch(session->recording)->kept_calls.count ||
         session->times.now_ns < kept->flush_ns || recording_is_writing(session->recording))
         return false;
@@ -391,7 +391,7 @@ static bool are_kept_due(struct calls_program *session)
     return true;
 }
 
-bool trace_log_wants_flush(struct calls_program *session)
+bool calls_log_wants_flush(struct calls_program *session)
 {
     check_size(session);
     return recording_batch(session->recording)->call_blocks.count >= FLUSH_BLOCKS ||

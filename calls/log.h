@@ -7,16 +7,16 @@
 
 struct trace_options;
 struct calls_program;
-struct trace_thread;
+struct calls_thread;
 
-struct trace_call_log {
+struct calls_log {
     bool has_rings; /* rings may hold calls */
     uint64_t logged, unlogged;
     struct counters_clocks clocks;
     uint64_t next_size_ns;
 };
 
-static inline enum store_exit trace_log_exit(uint64_t header)
+static inline enum store_exit calls_log_exit(uint64_t header)
 {
     switch (PROBE_LOG_EXIT(header)) {
     case PROBE_EXIT_RETURN: return STORE_EXIT_RETURN;
@@ -30,28 +30,28 @@ static inline enum store_exit trace_log_exit(uint64_t header)
 }
 
 /* Writes the agent's features, by options and mode. */
-void trace_set_extras(struct calls_program *session);
+void calls_set_extras(struct calls_program *session);
 
-void trace_log_begin(struct calls_program *session);
+void calls_log_begin(struct calls_program *session);
 
 /* Reads a ring, as far as the database keeps up. */
-int trace_log_read(struct calls_program *session, struct trace_thread *thread, uint32_t slab);
+int calls_log_read(struct calls_program *session, struct calls_thread *thread, uint32_t slab);
 
 /* Reads all and writes open calls. `is_last`: the program's trace ends, else the
  * thread. */
-int trace_log_end(struct calls_program *session, struct trace_thread *thread, uint32_t slab,
+int calls_log_end(struct calls_program *session, struct calls_thread *thread, uint32_t slab,
                   bool is_last);
 
 /* Excludes calls in the ring that ended before a clear. */
-void trace_log_note_clear(const struct calls_program *session, struct trace_thread *thread,
+void calls_log_note_clear(const struct calls_program *session, struct calls_thread *thread,
                           uint32_t slab);
 
 /* Drops the log. Open calls begin now. */
-void trace_log_clear(struct calls_program *session, uint64_t now_ns);
+void calls_log_clear(struct calls_program *session, uint64_t now_ns);
 
 /* Counts unlogged calls, and ends a full log. */
-int trace_log_serve(struct calls_program *session);
+int calls_log_serve(struct calls_program *session);
 
-bool trace_log_wants_flush(struct calls_program *session);
+bool calls_log_wants_flush(struct calls_program *session);
 
 #endif

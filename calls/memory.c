@@ -13,7 +13,7 @@ enum { LIFTED_PART = 4 }; /* pages are allowed again this part below the limit *
 /* The limit excludes log rings, whose size is fixed. */
 static uint64_t ring_bytes(const struct calls_program *session)
 {
-    const struct counters_pages pages = trace_pages(session);
+    const struct counters_pages pages = calls_pages(session);
     const uint32_t count = session->log.has_rings ? counters_slab_count(&pages) : 0;
     uint64_t sum = 0;
     for (uint32_t i = 0; i < count; i++)
@@ -42,15 +42,15 @@ static uint64_t used_bytes(const struct calls_trace *all)
 /* Earlier calls keep their percentiles. */
 static int drop_histograms(struct calls_program *session)
 {
-    const struct counters_pages pages = trace_pages(session);
-    struct trace_memory_sums *sums = &session->all->memory;
-    int result = trace_collect(session, TRACE_COLLECT_ALL);
+    const struct counters_pages pages = calls_pages(session);
+    struct calls_memory_sums *sums = &session->all->memory;
+    int result = calls_collect(session, CALLS_COLLECT_ALL);
     atomic_store(&session->process.shared->histograms, 0);
     session->memory.no_histograms = true;
     counters_histograms_empty(&pages);
     if (!sums->no_histograms_ns) {
         if (!result)
-            result = trace_history_all(session, "timed", "room");
+            result = calls_history_all(session, "timed", "room");
         sums->no_histograms_ns = session->times.now_ns - session->run->start_monotonic_ns;
         sprof_log_message(session->options.log, SPROF_LOG_WARNING,
                           "figures take more than --memory allows: percentiles are given up, and "
@@ -64,13 +64,13 @@ static int drop_histograms(struct calls_program *session)
 /* Notes pages again after the switch, because the agent may have made some. */
 static int begin_sparing(struct calls_program *session)
 {
-    const struct counters_pages pages = trace_pages(session);
-    struct trace_memory *memory = &session->memory;
-    if (trace_beyond_begin(session))
+    const struct counters_pages pages = calls_pages(session);
+    struct calls_memory *memory = &session->memory;
+    if (calls_beyond_begin(session))
         return SPROF_ENOMEM;
     counters_pages_note(&pages);
     memory->is_spare = true;
-    trace_set_extras(session);
+    calls_set_extras(session);
     counters_pages_note(&pages);
     sprof_log_message(session->options.log, SPROF_LOG_WARNING,
                       "figures take more than --memory allows: what threads call for the first "
@@ -80,10 +80,10 @@ static int begin_sparing(struct calls_program *session)
 
 static void end_sparing(struct calls_program *session)
 {
-    const struct counters_pages pages = trace_pages(session);
+    const struct counters_pages pages = calls_pages(session);
     const uint32_t count = counters_slab_count(&pages);
     session->memory.is_spare = false;
-    trace_set_extras(session);
+    calls_set_extras(session);
     for (uint32_t i = 0; i < count; i++)
         counters_slab_forget_pages(&pages, i);
     sprof_log_message(session->options.log, SPROF_LOG_NOTE,
@@ -91,12 +91,12 @@ static void end_sparing(struct calls_program *session)
                       "first time is timed");
 }
 
-int trace_memory_serve(struct calls_program *session)
+int calls_memory_serve(struct calls_program *session)
 {
-    struct trace_memory *memory = &session->memory;
-    struct trace_memory_sums *sums = &session->all->memory;
+    struct calls_memory *memory = &session->memory;
+    struct calls_memory_sums *sums = &session->all->memory;
     const uint64_t bound = session->options.memory ? session->options.memory : MEMORY_DEFAULT;
-    const struct counters_pages pages = trace_pages(session);
+    const struct counters_pages pages = calls_pages(session);
     if (!session->way->has_agent)
         return 0;
     if (memory->no_histograms)

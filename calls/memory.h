@@ -7,14 +7,14 @@
 
 struct calls_program;
 
-struct trace_memory {
+struct calls_memory {
     bool no_histograms;
     bool is_spare;            /* calls that need new pages are only counted */
     uint64_t *beyond;         /* by probe: such calls in rows; or NULL */
     bool has_reported_shared; /* that threads share data */
 };
 
-struct trace_memory_sums {
+struct calls_memory_sums {
     uint64_t most_bytes;       /* highest seen */
     uint64_t no_histograms_ns; /* when percentiles were dropped; 0: never */
     uint64_t beyond_calls;     /* without room */
@@ -22,16 +22,16 @@ struct trace_memory_sums {
 };
 
 /* Drops percentiles, then figures of functions new to a thread. */
-int trace_memory_serve(struct calls_program *session);
+int calls_memory_serve(struct calls_program *session);
 
 /* == beyond.c == */
 
 /* Allocates counters for calls without room. */
-int trace_beyond_begin(struct calls_program *session);
+int calls_beyond_begin(struct calls_program *session);
 
 /* Adds these calls to the shared row. */
-int trace_beyond_collect(struct calls_program *session);
+int calls_beyond_collect(struct calls_program *session);
 
-void trace_beyond_clear(struct calls_program *session);
+void calls_beyond_clear(struct calls_program *session);
 
 #endif

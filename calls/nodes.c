@@ -2,13 +2,13 @@
 #include "calls/program.h"
 #include "probing/probing.h"
 
-int trace_node_of(struct calls_program *session, uint32_t function, uint32_t caller, uint32_t *node)
+int calls_node_of(struct calls_program *session, uint32_t function, uint32_t caller, uint32_t *node)
 {
-    struct trace_probe *probe = &session->probes.items[function];
+    struct probing_probe *probe = &session->probes.items[function];
     *node = probe->node;
     if (!caller && probe->node)
         return 0;
-    const struct trace_file *file = &session->files.items[probe->file];
+    const struct probing_file *file = &session->files.items[probe->file];
     const int result =
         file->module
             ? recording_child_in(session->recording, caller, file->module,
@@ -22,11 +22,11 @@ int trace_node_of(struct calls_program *session, uint32_t function, uint32_t cal
     return result;
 }
 
-void trace_program_note_modules(struct calls_program *program)
+void calls_program_note_modules(struct calls_program *program)
 {
     const uint64_t now_ns = sprof_clock_monotonic_ns();
     for (size_t i = 0; i < program->files.count; i++) {
-        struct trace_file *file = &program->files.items[i];
+        struct probing_file *file = &program->files.items[i];
         if (!file->count)
             continue;
         const uint64_t start = program->probes.items[file->first].function->start;
@@ -35,7 +35,7 @@ void trace_program_note_modules(struct calls_program *program)
                                            file->bias + start, now_ns, &offset);
         file->offset = offset - start;
         for (size_t k = 1; file->module && k < file->count; k++) {
-            struct trace_probe *probe = &program->probes.items[file->first + k];
+            struct probing_probe *probe = &program->probes.items[file->first + k];
             const uint64_t next = probe->function->start;
             const uint32_t module = recording_module_at(program->recording, program->process.pid,
                                                         file->bias + next, now_ns, &offset);
@@ -44,13 +44,13 @@ void trace_program_note_modules(struct calls_program *program)
     }
 }
 
-int trace_outside_note_modules(struct calls_program *session)
+int calls_outside_note_modules(struct calls_program *session)
 {
     const uint64_t now_ns = sprof_clock_monotonic_ns();
     const size_t count =
         session->outside && session->outside->is_new ? session->outside->targets.count : 0;
     for (size_t i = 0; i < count; i++) {
-        struct trace_outside_target *target = &session->outside->targets.items[i];
+        struct probing_outside_target *target = &session->outside->targets.items[i];
         if (!target->module)
             target->module = recording_module_at(session->recording, session->process.pid,
                                                  target->address, now_ns, &target->offset);

@@ -15,9 +15,9 @@ static int64_t fresh_time(int64_t now, int64_t before, uint64_t most)
 }
 
 static void read_one(struct calls_program *session, const struct probe_stat *stat,
-                     struct trace_outside_sum *before, struct trace_outside_target *target)
+                     struct probing_outside_sum *before, struct probing_outside_target *target)
 {
-    const uint64_t most = trace_most_ticks(session);
+    const uint64_t most = calls_most_ticks(session);
     const uint64_t calls = counters_limit(stat->ended - before->calls, most);
     session->outside->calls += calls;
     target->sum.calls += calls;
@@ -25,15 +25,15 @@ static void read_one(struct calls_program *session, const struct probe_stat *sta
     target->sum.total += fresh_time(stat->total, before->total, most);
     const uint64_t longest = counters_limit(stat->max, most);
     target->sum.max = longest > target->sum.max ? longest : target->sum.max;
-    *before = (struct trace_outside_sum){.calls = stat->ended, stat->self, stat->total};
+    *before = (struct probing_outside_sum){.calls = stat->ended, stat->self, stat->total};
 }
 
-int trace_outside_read(struct calls_program *session, uint32_t slab, bool ends)
+int calls_outside_read(struct calls_program *session, uint32_t slab, bool ends)
 {
-    struct trace_outside *outside = session->outside;
+    struct probing_outside *outside = session->outside;
     if (!outside || !outside->targets.count)
         return 0;
-    const struct counters_pages pages = trace_pages(session);
+    const struct counters_pages pages = calls_pages(session);
     const uint64_t size = sizeof(struct probe_stat);
     const uint64_t begin = counters_slab_offset(&pages, slab) + outside->first * size,
                    end = begin + outside->targets.count * size;
@@ -61,7 +61,7 @@ int trace_outside_read(struct calls_program *session, uint32_t slab, bool ends)
 
 /* == Rows == */
 
-static int find_node(struct calls_program *session, struct trace_outside_target *target)
+static int find_node(struct calls_program *session, struct probing_outside_target *target)
 {
     return target->module
                ? recording_child_in(session->recording, 0, target->module, target->offset,
@@ -73,11 +73,11 @@ static int find_node(struct calls_program *session, struct trace_outside_target 
 /* Several slots may lead to one function. The first writes its row. */
 static int write_row(struct calls_program *session, size_t index)
 {
-    struct trace_outside *outside = session->outside;
-    struct trace_outside_target *target = &outside->targets.items[index];
-    struct trace_outside_sum sum = {0};
+    struct probing_outside *outside = session->outside;
+    struct probing_outside_target *target = &outside->targets.items[index];
+    struct probing_outside_sum sum = {0};
     for (size_t i = 0; i < outside->targets.count; i++) {
-        const struct trace_outside_target *one = &outside->targets.items[i];
+        const struct probing_outside_target *one = &outside->targets.items[i];
         if (one->address != target->address)
             continue;
         if (i < index)
@@ -112,7 +112,7 @@ static int write_row(struct calls_program *session, size_t index)
                                                                                     : 0;
 }
 
-int trace_outside_write(struct calls_program *session)
+int calls_outside_write(struct calls_program *session)
 {
     const size_t count = session->outside ? session->outside->targets.count : 0;
     int result = 0;
@@ -121,16 +121,16 @@ int trace_outside_write(struct calls_program *session)
     return result;
 }
 
-int trace_outside_clear(struct calls_program *session)
+int calls_outside_clear(struct calls_program *session)
 {
-    const struct counters_pages pages = trace_pages(session);
+    const struct counters_pages pages = calls_pages(session);
     const uint32_t slabs = session->outside ? counters_slab_count(&pages) : 0;
     int result = 0;
     for (uint32_t i = 0; i < slabs && !result; i++)
-        result = trace_outside_read(session, i, false);
+        result = calls_outside_read(session, i, false);
     for (size_t i = 0; session->outside && i < session->outside->targets.count; i++) {
-        struct trace_outside_target *target = &session->outside->targets.items[i];
-        target->sum = (struct trace_outside_sum){0};
+        struct probing_outside_target *target = &session->outside->targets.items[i];
+        target->sum = (struct probing_outside_sum){0};
         target->written = target->governed_calls = 0;
         target->governed_self = 0;
     }
@@ -139,18 +139,18 @@ int trace_outside_clear(struct calls_program *session)
 
 /* == The governor == */
 
-double trace_outside_spent(const struct calls_program *session)
+double calls_outside_spent(const struct calls_program *session)
 {
-    return session->outside ? (double)session->outside->calls * trace_cost_of(session).whole : 0;
+    return session->outside ? (double)session->outside->calls * calls_cost_of(session).whole : 0;
 }
 
 /* Returns the active target with the shortest calls, or -1. */
-static long shortest(const struct trace_outside *outside)
+static long shortest(const struct probing_outside *outside)
 {
     long found = -1;
     double least = 0;
     for (size_t i = 0; i < outside->targets.count; i++) {
-        const struct trace_outside_target *target = &outside->targets.items[i];
+        const struct probing_outside_target *target = &outside->targets.items[i];
         const uint64_t calls = target->sum.calls - target->governed_calls;
         const double each =
             calls ? (double)(target->sum.self - target->governed_self) / (double)calls : 0;
@@ -162,31 +162,31 @@ static long shortest(const struct trace_outside *outside)
     return found;
 }
 
-double trace_outside_lower(struct calls_program *session, double limit_ns, size_t *lowered)
+double calls_outside_lower(struct calls_program *session, double limit_ns, size_t *lowered)
 {
-    struct trace_outside *outside = session->outside;
+    struct probing_outside *outside = session->outside;
     double ns = 0;
     *lowered = 0;
     if (!outside)
         return 0;
-    const double each_ns = trace_cost_of(session).whole * session->times.ns_per_tick;
+    const double each_ns = calls_cost_of(session).whole * session->times.ns_per_tick;
     for (size_t i = 0; i < outside->targets.count; i++) {
-        struct trace_outside_target *target = &outside->targets.items[i];
+        struct probing_outside_target *target = &outside->targets.items[i];
         ns += (double)(target->sum.calls - target->governed_calls) * each_ns;
     }
     for (long at = ns > limit_ns ? shortest(outside) : -1; at >= 0 && ns > limit_ns;
          at = shortest(outside)) {
-        struct trace_outside_target *target = &outside->targets.items[at];
+        struct probing_outside_target *target = &outside->targets.items[at];
         target->is_off = true;
         ns -= (double)(target->sum.calls - target->governed_calls) * each_ns;
         ++*lowered;
     }
     for (size_t i = 0; i < outside->targets.count; i++) {
-        struct trace_outside_target *target = &outside->targets.items[i];
+        struct probing_outside_target *target = &outside->targets.items[i];
         target->governed_calls = target->sum.calls;
         target->governed_self = target->sum.self;
     }
     if (*lowered)
-        trace_outside_switch(&session->probing, outside->is_on);
+        probing_outside_switch(&session->probing, outside->is_on);
     return ns;
 }

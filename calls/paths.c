@@ -15,23 +15,23 @@ static bool node_at(const struct calls_program *session, const struct probe_node
                     uint32_t index, struct node *node)
 {
     const uint64_t key = nodes[index].key;
-    const uint32_t function = trace_points_caller(&session->probing, (uint32_t)key - 1);
+    const uint32_t function = probing_points_caller(&session->probing, (uint32_t)key - 1);
     *node = (struct node){function, PROBE_NODE_PARENT(key)};
     return index && key && function < session->probes.count &&
            session->probes.items[function].is_chosen;
 }
 
-static struct trace_path *find(struct trace_thread *thread, uint32_t index)
+static struct calls_path *find(struct calls_thread *thread, uint32_t index)
 {
     const uint64_t *known = sprof_map_get(&thread->path_index, index);
     return known ? &thread->paths.items[*known] : NULL;
 }
 
-static int add_path(struct calls_program *session, struct trace_thread *thread, uint32_t index,
+static int add_path(struct calls_program *session, struct calls_thread *thread, uint32_t index,
                     uint32_t function, uint32_t parent_stack)
 {
-    struct trace_path path = {.index = index, .cell = {.function = function}};
-    const int result = trace_node_of(session, function, parent_stack, &path.stack);
+    struct calls_path path = {.index = index, .cell = {.function = function}};
+    const int result = calls_node_of(session, function, parent_stack, &path.stack);
     if (result)
         return result == SPROF_ENOTFOUND ? 0 : result;
     return sprof_map_put(&thread->path_index, index, thread->paths.count) ||
@@ -40,7 +40,7 @@ static int add_path(struct calls_program *session, struct trace_thread *thread, 
                : 0;
 }
 
-static int make_path(struct calls_program *session, struct trace_thread *thread,
+static int make_path(struct calls_program *session, struct calls_thread *thread,
                      const struct probe_node *nodes, uint32_t index)
 {
     uint32_t chain[PROBE_PATH_DEPTH];
@@ -54,14 +54,14 @@ static int make_path(struct calls_program *session, struct trace_thread *thread,
     while (count-- && !result) {
         if (!node_at(session, nodes, chain[count], &node))
             break;
-        const struct trace_path *parent = find(thread, node.parent);
+        const struct calls_path *parent = find(thread, node.parent);
         result = add_path(session, thread, chain[count], node.function, parent ? parent->stack : 0);
     }
     return result;
 }
 
-static int note_node(struct calls_program *session, struct trace_thread *thread,
-                     const struct probe_node *nodes, uint32_t index, struct trace_path **path)
+static int note_node(struct calls_program *session, struct calls_thread *thread,
+                     const struct probe_node *nodes, uint32_t index, struct calls_path **path)
 {
     const volatile struct probe_node *from = &nodes[index];
     struct node node;
@@ -77,41 +77,41 @@ static int note_node(struct calls_program *session, struct trace_thread *thread,
     return 0;
 }
 
-static int read_node(struct calls_program *session, struct trace_thread *thread,
+static int read_node(struct calls_program *session, struct calls_thread *thread,
                      const struct probe_node *nodes, uint32_t index)
 {
-    struct trace_path *path;
+    struct calls_path *path;
     const int result = note_node(session, thread, nodes, index, &path);
     if (!path)
         return result;
-    struct trace_cell *cell = &path->cell;
+    struct calls_cell *cell = &path->cell;
     const uint64_t calls = path->now.calls - path->base_calls;
     const int64_t self = (int64_t)((uint64_t)path->now.self - (uint64_t)path->base_self);
     if (!calls || (cell->calls == calls && cell->ended == path->now.ended))
         return 0;
     cell->calls = calls;
     cell->ended = path->now.ended;
-    return trace_put_sample(session, calls, self, thread->row, path->stack, cell);
+    return calls_put_sample(session, calls, self, thread->row, path->stack, cell);
 }
 
-static int clear_node(struct calls_program *session, struct trace_thread *thread,
+static int clear_node(struct calls_program *session, struct calls_thread *thread,
                       const struct probe_node *nodes, uint32_t index)
 {
-    struct trace_path *path;
+    struct calls_path *path;
     const int result = note_node(session, thread, nodes, index, &path);
     if (!path)
         return result;
     path->base_calls = path->now.ended; /* open calls count in the new period */
     path->base_self = path->now.self;
-    path->cell = (struct trace_cell){.function = path->cell.function};
+    path->cell = (struct calls_cell){.function = path->cell.function};
     return 0;
 }
 
-static int each_node(struct calls_program *session, struct trace_thread *thread, uint32_t slab,
-                     int (*take)(struct calls_program *, struct trace_thread *,
+static int each_node(struct calls_program *session, struct calls_thread *thread, uint32_t slab,
+                     int (*take)(struct calls_program *, struct calls_thread *,
                                  const struct probe_node *, uint32_t))
 {
-    const struct counters_pages pages = trace_pages(session);
+    const struct counters_pages pages = calls_pages(session);
     struct counters_walk walk = counters_walk_nodes(&pages, slab);
     int result = 0;
     while (!result && counters_walk_next(&walk)) {
@@ -121,17 +121,17 @@ static int each_node(struct calls_program *session, struct trace_thread *thread,
     return result;
 }
 
-static int add_up(struct trace_thread *thread)
+static int add_up(struct calls_thread *thread)
 {
     for (size_t i = 0; i < thread->cells.count; i++) {
-        struct trace_cell *cell = &thread->cells.items[i];
+        struct calls_cell *cell = &thread->cells.items[i];
         cell->path_calls = 0;
         cell->path_self = 0;
         cell->in_paths = (struct counters_sum){0};
     }
     for (size_t i = 0; i < thread->paths.count; i++) {
-        const struct trace_path *path = &thread->paths.items[i];
-        struct trace_cell *cell = trace_cell_of(thread, path->cell.function);
+        const struct calls_path *path = &thread->paths.items[i];
+        struct calls_cell *cell = calls_cell_of(thread, path->cell.function);
         if (!cell)
             return SPROF_ENOMEM;
         cell->path_calls += path->cell.phase_calls;
@@ -143,31 +143,31 @@ static int add_up(struct trace_thread *thread)
     return 0;
 }
 
-static int each_path(struct calls_program *session, struct trace_thread *thread, uint32_t slab,
-                     int (*take)(struct calls_program *, struct trace_thread *,
+static int each_path(struct calls_program *session, struct calls_thread *thread, uint32_t slab,
+                     int (*take)(struct calls_program *, struct calls_thread *,
                                  const struct probe_node *, uint32_t))
 {
     int result = each_node(session, thread, slab, take);
     if (!result)
         result = add_up(thread);
     for (size_t i = 0; i < thread->cells.count && !result; i++) {
-        struct trace_cell *cell = &thread->cells.items[i];
+        struct calls_cell *cell = &thread->cells.items[i];
         counters_sum_alone(&cell->alone, &cell->seen, &cell->in_paths);
     }
     return result;
 }
 
-bool trace_has_paths(const struct calls_program *session, const struct trace_thread *thread)
+bool calls_has_paths(const struct calls_program *session, const struct calls_thread *thread)
 {
     return (session->options.paths || session->options.callers) && !thread->shares;
 }
 
-int trace_read_paths(struct calls_program *session, struct trace_thread *thread, uint32_t slab)
+int calls_read_paths(struct calls_program *session, struct calls_thread *thread, uint32_t slab)
 {
     return each_path(session, thread, slab, read_node);
 }
 
-int trace_clear_paths(struct calls_program *session, struct trace_thread *thread, uint32_t slab)
+int calls_clear_paths(struct calls_program *session, struct calls_thread *thread, uint32_t slab)
 {
     return each_path(session, thread, slab, clear_node);
 }

@@ -28,7 +28,7 @@ static void read_cpu_time(pid_t pid, uint64_t *cpu_ns)
 
 static int add(struct calls_program *session, pid_t pid, bool is_there)
 {
-    struct trace_process process = {.pid = pid, .fd = -1, .is_over = !is_there};
+    struct calls_process process = {.pid = pid, .fd = -1, .is_over = !is_there};
     if (is_there) {
         process.fd = (int)syscall(SYS_pidfd_open, pid, 0);
         process.is_over = process.fd < 0 && errno == ESRCH;
@@ -48,14 +48,14 @@ static int add(struct calls_program *session, pid_t pid, bool is_there)
     return SPROF_ENOMEM;
 }
 
-struct trace_process *trace_process_find(const struct calls_program *session, pid_t pid)
+struct calls_process *calls_process_find(const struct calls_program *session, pid_t pid)
 {
     const uint64_t *index = sprof_map_get(&session->processes.by_pid, (uint32_t)pid);
     return index && *index < session->processes.list.count ? &session->processes.list.items[*index]
                                                            : NULL;
 }
 
-int trace_process_add(struct calls_program *session, pid_t pid)
+int calls_process_add(struct calls_program *session, pid_t pid)
 {
     return add(session, pid, true);
 }
@@ -70,12 +70,12 @@ static int add_forked(struct calls_program *session, pid_t pid, bool is_there)
     return recording_event(session->recording, &fork) ? SPROF_ENOMEM : add(session, pid, is_there);
 }
 
-int trace_process_add_forked(struct calls_program *session, pid_t pid)
+int calls_process_add_forked(struct calls_program *session, pid_t pid)
 {
     return add_forked(session, pid, true);
 }
 
-bool trace_maps_hold_program(const char *maps, const struct calls_program *program)
+bool calls_maps_hold_program(const char *maps, const struct calls_program *program)
 {
     struct stat status;
     char inode[32];
@@ -93,23 +93,23 @@ bool trace_maps_hold_program(const char *maps, const struct calls_program *progr
     return false;
 }
 
-const char *trace_maps_read(pid_t pid, struct sprof_str *maps)
+const char *calls_maps_read(pid_t pid, struct sprof_str *maps)
 {
     char path[64];
     sprof_proc_shared_path(path, sizeof path, pid, "maps");
     return !sprof_proc_read(path, MAPS_MAX, maps) && maps->length ? maps->text : NULL;
 }
 
-bool trace_program_is_mapped(const struct calls_program *session, pid_t pid)
+bool calls_program_is_mapped(const struct calls_program *session, pid_t pid)
 {
     struct sprof_str maps = {0};
-    const char *text = trace_maps_read(pid, &maps);
-    const bool is = text && trace_maps_hold_program(text, session);
+    const char *text = calls_maps_read(pid, &maps);
+    const bool is = text && calls_maps_hold_program(text, session);
     sprof_str_release(&maps);
     return is;
 }
 
-bool trace_has_parents_memory(pid_t pid)
+bool calls_has_parents_memory(pid_t pid)
 {
     struct sprof_proc_status status;
     return sprof_proc_status_read(pid, &status) &&
@@ -135,7 +135,7 @@ static pid_t find_inside(const struct calls_program *session, pid_t inner)
     pid_t found = 0;
     while (directory && !found && (entry = readdir(directory))) {
         const pid_t pid = (pid_t)strtol(entry->d_name, NULL, 10);
-        if (pid > 0 && can_be(session, pid, inner) && trace_program_is_mapped(session, pid))
+        if (pid > 0 && can_be(session, pid, inner) && calls_program_is_mapped(session, pid))
             found = pid;
     }
     if (directory)
@@ -149,7 +149,7 @@ static bool is_inside(const struct calls_program *session)
            session->process.hello.pid != (uint32_t)session->process.pid;
 }
 
-pid_t trace_process_thread(const struct calls_program *session, pid_t pid, uint32_t number)
+pid_t calls_process_thread(const struct calls_program *session, pid_t pid, uint32_t number)
 {
     struct sprof_id_list threads = {0};
     struct sprof_proc_status status;
@@ -165,7 +165,7 @@ pid_t trace_process_thread(const struct calls_program *session, pid_t pid, uint3
     return found;
 }
 
-pid_t trace_process_seen(struct calls_program *session, uint32_t number)
+pid_t calls_process_seen(struct calls_program *session, uint32_t number)
 {
     struct sprof_proc_stat stat;
     const pid_t inner = (pid_t)number;
@@ -185,11 +185,11 @@ pid_t trace_process_seen(struct calls_program *session, uint32_t number)
         if (sprof_map_put(&session->processes.by_inner, number, (uint64_t)pid))
             return 0;
     }
-    return trace_process_find(session, pid) || !add_forked(session, pid, is_there) ? pid : 0;
+    return calls_process_find(session, pid) || !add_forked(session, pid, is_there) ? pid : 0;
 }
 
 /* Without a pidfd a zombie counts as ended. */
-static bool has_ended(const struct trace_process *process)
+static bool has_ended(const struct calls_process *process)
 {
     struct pollfd ends = {.fd = process->fd, .events = POLLIN};
     struct sprof_proc_stat stat;
@@ -198,11 +198,11 @@ static bool has_ended(const struct trace_process *process)
     return !sprof_proc_stat_read(process->pid, &stat) || stat.state == 'Z';
 }
 
-bool trace_processes_are_over(struct calls_program *session)
+bool calls_processes_are_over(struct calls_program *session)
 {
     bool all = true;
     for (size_t i = 0; i < session->processes.list.count; i++) {
-        struct trace_process *process = &session->processes.list.items[i];
+        struct calls_process *process = &session->processes.list.items[i];
         if (!process->is_over && has_ended(process)) {
             process->is_over = true;
             read_cpu_time(process->pid, &process->cpu_ns); /* readable until it is reaped */
@@ -216,11 +216,11 @@ bool trace_processes_are_over(struct calls_program *session)
     return all;
 }
 
-uint64_t trace_program_cpu_ns(struct calls_program *program)
+uint64_t calls_program_cpu_ns(struct calls_program *program)
 {
     uint64_t sum_ns = 0;
     for (size_t i = 0; i < program->processes.list.count; i++) {
-        struct trace_process *process = &program->processes.list.items[i];
+        struct calls_process *process = &program->processes.list.items[i];
         if (!process->is_over)
             read_cpu_time(process->pid, &process->cpu_ns);
         sum_ns += process->cpu_ns - process->before_ns;
@@ -228,21 +228,21 @@ uint64_t trace_program_cpu_ns(struct calls_program *program)
     return sum_ns;
 }
 
-void trace_processes_refresh(struct calls_program *program)
+void calls_processes_refresh(struct calls_program *program)
 {
     if (program->options.pid)
-        trace_program_cpu_ns(program);
+        calls_program_cpu_ns(program);
 }
 
-uint64_t trace_command_cpu_ns(struct calls_trace *trace)
+uint64_t calls_command_cpu_ns(struct calls_trace *trace)
 {
     uint64_t sum_ns = trace->ended.cpu_ns;
     for (size_t i = 0; i < trace->programs.count; i++)
-        sum_ns += trace_program_cpu_ns(calls_program_at(trace, i));
+        sum_ns += calls_program_cpu_ns(calls_program_at(trace, i));
     return sum_ns;
 }
 
-void trace_processes_release(struct calls_program *session)
+void calls_processes_release(struct calls_program *session)
 {
     for (size_t i = 0; i < session->processes.list.count; i++)
         if (session->processes.list.items[i].fd >= 0)
@@ -252,7 +252,7 @@ void trace_processes_release(struct calls_program *session)
     sprof_map_release(&session->processes.by_inner);
 }
 
-bool trace_executed_other(const struct calls_program *session, pid_t pid)
+bool calls_executed_other(const struct calls_program *session, pid_t pid)
 {
     char link[64];
     struct stat file;

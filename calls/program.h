@@ -30,7 +30,7 @@ struct calls_reader {
 };
 
 /* A rule for kept calls. Agent and rows use its number, which is never reused. */
-struct trace_rule {
+struct calls_rule {
     struct rules_keep rule;
     char *text;
     struct plan_expressions *functions, *by[RULES_KEEP_EXPRESSIONS]; /* NULL: all; owned */
@@ -39,8 +39,8 @@ struct trace_rule {
 };
 
 /* Kept calls of all programs. */
-struct trace_kept {
-    SPROF_VEC(struct trace_rule) rules; /* also ended ones */
+struct calls_kept {
+    SPROF_VEC(struct calls_rule) rules; /* also ended ones */
     uint32_t rows;                      /* last number given to a row */
     uint64_t flush_ns;                  /* few rows wait until then */
     uint32_t request_parts;             /* last number given to a row */
@@ -56,9 +56,9 @@ struct trace_kept {
 
 /* Calls that met all other conditions of a rule that only the tracer can decide. The agent counts
  * those of other rules. */
-struct trace_late_counts {
+struct calls_late_counts {
     uint64_t seen; /* for `every` */
-    struct trace_late_taken {
+    struct calls_late_taken {
         uint64_t start, calls;
     } taken[PROBE_KEEP_STARTS]; /* for `next`; start: of struct probe_keep_starts */
     struct {
@@ -67,16 +67,16 @@ struct trace_late_counts {
 };
 
 /* What was last read from one program's agent. */
-struct trace_kept_read {
+struct calls_kept_read {
     uint64_t dropped[PROBE_KEEP_RULES], tested[PROBE_KEEP_RULES], lost, remarks_lost;
-    struct trace_late_counts late[PROBE_KEEP_RULES];
+    struct calls_late_counts late[PROBE_KEEP_RULES];
     uint64_t (*ended)[PROBE_BUCKETS]; /* calls by rule and duration; owned */
     uint64_t calls, cpu_ns, ns;       /* for `while LOAD` */
     SPROF_VEC(bool) requests;         /* by function: each call is a request */
 };
 
 /* Threads with rows; eight times as many with forks. */
-enum { TRACE_THREADS = 512 };
+enum { CALLS_THREADS = 512 };
 
 /* Calls of a session that has more to do while they are read. NULL: nothing. */
 struct calls_events {
@@ -110,12 +110,12 @@ struct calls_trace {
     } covered;
     struct {
         uint64_t cpu_ns;
-        struct trace_sums calls;
+        struct calls_sums calls;
     } ended;
-    struct trace_kept kept;
-    struct trace_states *states; /* of calls with rows; owned */
-    struct trace_memory_sums memory;
-    struct trace_history history;
+    struct calls_kept kept;
+    struct calls_states *states; /* of calls with rows; owned */
+    struct calls_memory_sums memory;
+    struct calls_history history;
 };
 
 /* Zero is a valid start. */
@@ -129,19 +129,19 @@ struct calls_program {
     struct recording *recording;
     struct store_run *run;
     uint32_t event;
-    struct trace_processes processes;
-    struct trace_warnings *warnings; /* owned */
-    struct trace_call_log log;
-    struct trace_kept_read kept;
-    struct trace_values values;
-    struct trace_coverage coverage;
-    struct trace_threads threads;
-    struct trace_memory memory;
-    struct trace_history_states history;
+    struct calls_processes processes;
+    struct calls_warnings *warnings; /* owned */
+    struct calls_log log;
+    struct calls_kept_read kept;
+    struct calls_values values;
+    struct calls_coverage coverage;
+    struct calls_threads threads;
+    struct calls_memory memory;
+    struct calls_history_states history;
     pid_t leaves; /* executes another program; its last figures are being read */
 };
 
-static inline struct counters_pages trace_pages(const struct calls_program *program)
+static inline struct counters_pages calls_pages(const struct calls_program *program)
 {
     return (struct counters_pages){program->process.shared, program->process.memory_fd,
                                    program->slab_count, program->capacity};

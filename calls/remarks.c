@@ -10,20 +10,20 @@
 
 enum { PARTS = 64, NOTES = 1024 /* per thread */ };
 
-static void free_note(struct trace_note *note)
+static void free_note(struct calls_note *note)
 {
     free(note->name);
     free(note->value);
 }
 
-void trace_remarks_release(struct trace_remarks *remarks)
+void calls_remarks_release(struct calls_remarks *remarks)
 {
     for (size_t i = 0; i < remarks->notes.count; i++)
         free_note(&remarks->notes.items[i]);
     sprof_vec_release(&remarks->notes);
     sprof_vec_release(&remarks->parts);
     free(remarks->label);
-    *remarks = (struct trace_remarks){0};
+    *remarks = (struct calls_remarks){0};
 }
 
 /* == Requests == */
@@ -35,16 +35,16 @@ static uint64_t counts_from(const struct calls_program *session, uint64_t begin)
     return begin < cleared ? cleared : begin;
 }
 
-static struct trace_request_part *last_part(struct trace_thread *thread)
+static struct calls_request_part *last_part(struct calls_thread *thread)
 {
-    struct trace_remarks *remarks = &thread->remarks;
+    struct calls_remarks *remarks = &thread->remarks;
     return remarks->parts.count ? &remarks->parts.items[remarks->parts.count - 1] : NULL;
 }
 
-int trace_remarks_put_part(struct calls_program *session, const struct trace_thread *thread,
+int calls_remarks_put_part(struct calls_program *session, const struct calls_thread *thread,
                            const struct store_request_part *part, const char *label)
 {
-    const uint64_t now_ns = trace_time_of(session, probe_ticks());
+    const uint64_t now_ns = calls_time_of(session, probe_ticks());
     struct store_request_part row = *part;
     row.run_id = session->run->id;
     if (row.start_ns > now_ns) /* the program can overwrite times; views add them up */
@@ -59,56 +59,56 @@ int trace_remarks_put_part(struct calls_program *session, const struct trace_thr
 }
 
 /* Writes the row of the thread's last part, again where it has ended meanwhile. */
-static int put_part(struct calls_program *session, struct trace_thread *thread, bool is_end)
+static int put_part(struct calls_program *session, struct calls_thread *thread, bool is_end)
 {
-    const struct trace_request_part *part = last_part(thread);
+    const struct calls_request_part *part = last_part(thread);
     struct store_request_part row = {
         .number = part->number,
         .request = part->request,
-        .start_ns = trace_time_of(session, counts_from(session, part->begin)),
+        .start_ns = calls_time_of(session, counts_from(session, part->begin)),
         .is_end = is_end,
     };
     if (part->end < session->times.cleared.ticks)
         return 0;
     if (part->end != UINT64_MAX) {
-        const uint64_t end_ns = trace_time_of(session, part->end);
+        const uint64_t end_ns = calls_time_of(session, part->end);
         row.duration_ns = end_ns > row.start_ns ? end_ns - row.start_ns : 1;
     }
-    return trace_remarks_put_part(session, thread, &row, thread->remarks.label);
+    return calls_remarks_put_part(session, thread, &row, thread->remarks.label);
 }
 
-static int end_part(struct calls_program *session, struct trace_thread *thread, uint64_t ticks,
+static int end_part(struct calls_program *session, struct calls_thread *thread, uint64_t ticks,
                     bool is_end)
 {
-    struct trace_request_part *part = last_part(thread);
+    struct calls_request_part *part = last_part(thread);
     if (!part || part->end != UINT64_MAX)
         return 0;
     part->end = ticks > part->begin ? ticks : part->begin;
     return put_part(session, thread, is_end);
 }
 
-int trace_remarks_end(struct calls_program *session, struct trace_thread *thread)
+int calls_remarks_end(struct calls_program *session, struct calls_thread *thread)
 {
     return end_part(session, thread, probe_ticks(), false);
 }
 
-int trace_remarks_begin_anew(struct calls_program *session)
+int calls_remarks_begin_anew(struct calls_program *session)
 {
     int result = 0;
     for (size_t i = 0; i < PROBE_SLABS && !result; i++) {
-        struct trace_thread *thread = session->threads.of_slab[i];
-        const struct trace_request_part *part = thread ? last_part(thread) : NULL;
+        struct calls_thread *thread = session->threads.of_slab[i];
+        const struct calls_request_part *part = thread ? last_part(thread) : NULL;
         if (part && part->end == UINT64_MAX)
             result = put_part(session, thread, false);
     }
     return result;
 }
 
-static int begin_part(struct calls_program *session, struct trace_thread *thread,
+static int begin_part(struct calls_program *session, struct calls_thread *thread,
                       const struct probe_remark *remark, const char *label)
 {
-    struct trace_remarks *remarks = &thread->remarks;
-    const struct trace_request_part part = {.request = remark->value,
+    struct calls_remarks *remarks = &thread->remarks;
+    const struct calls_request_part part = {.request = remark->value,
                                             .begin = remark->time,
                                             .end = UINT64_MAX,
                                             .number = ++session->all->kept.request_parts};
@@ -128,13 +128,13 @@ static int begin_part(struct calls_program *session, struct trace_thread *thread
     return put_part(session, thread, false);
 }
 
-uint64_t trace_remarks_request(const struct trace_thread *thread, uint64_t begin, uint64_t end)
+uint64_t calls_remarks_request(const struct calls_thread *thread, uint64_t begin, uint64_t end)
 {
-    const struct trace_remarks *remarks = &thread->remarks;
+    const struct calls_remarks *remarks = &thread->remarks;
     uint64_t during = 0;
     size_t count = 0;
     for (size_t i = remarks->parts.count; i-- > 0;) {
-        const struct trace_request_part *part = &remarks->parts.items[i];
+        const struct calls_request_part *part = &remarks->parts.items[i];
         if (part->begin <= begin && begin < part->end)
             return part->request;
         if (part->end <= begin)
@@ -147,7 +147,7 @@ uint64_t trace_remarks_request(const struct trace_thread *thread, uint64_t begin
 
 /* == Notes == */
 
-static void drop_note(struct trace_remarks *remarks, size_t at)
+static void drop_note(struct calls_remarks *remarks, size_t at)
 {
     free_note(&remarks->notes.items[at]);
     remarks->notes.count--;
@@ -157,12 +157,12 @@ static void drop_note(struct trace_remarks *remarks, size_t at)
 
 /* Drops one note at least. Calls that began later have ended, and most calls of the same function
  * have: they were not kept. Others may be open, as may be those. */
-static void make_room(struct calls_program *session, struct trace_thread *thread, uint64_t begin,
+static void make_room(struct calls_program *session, struct calls_thread *thread, uint64_t begin,
                       uint32_t function)
 {
-    struct trace_remarks *remarks = &thread->remarks;
+    struct calls_remarks *remarks = &thread->remarks;
     size_t at = 0;
-    trace_remarks_drop_notes(thread, begin + 1);
+    calls_remarks_drop_notes(thread, begin + 1);
     if (remarks->notes.count < NOTES)
         return;
     while (at < remarks->notes.count && (remarks->notes.items[at].function != function ||
@@ -172,13 +172,13 @@ static void make_room(struct calls_program *session, struct trace_thread *thread
     drop_note(remarks, at < remarks->notes.count ? at : 0);
 }
 
-static int add_note(struct calls_program *session, struct trace_thread *thread,
+static int add_note(struct calls_program *session, struct calls_thread *thread,
                     const struct probe_remark *remark, const char *key, const char *text)
 {
-    struct trace_remarks *remarks = &thread->remarks;
+    struct calls_remarks *remarks = &thread->remarks;
     char number[24];
     snprintf(number, sizeof number, "%" PRId64, (int64_t)remark->value);
-    const struct trace_note note = {.begin = counts_from(session, remark->begin),
+    const struct calls_note note = {.begin = counts_from(session, remark->begin),
                                     .function = remark->function,
                                     .name = strdup(key),
                                     .value =
@@ -188,7 +188,7 @@ static int add_note(struct calls_program *session, struct trace_thread *thread,
     return !note.name || !note.value || sprof_vec_push(&remarks->notes, note) ? SPROF_ENOMEM : 0;
 }
 
-static int put_note(struct calls_program *session, const struct trace_note *note, uint32_t position,
+static int put_note(struct calls_program *session, const struct calls_note *note, uint32_t position,
                     uint32_t number)
 {
     struct sprof_arena *arena = recording_batch_arena(session->recording);
@@ -203,15 +203,15 @@ static int put_note(struct calls_program *session, const struct trace_note *note
                : 0;
 }
 
-int trace_remarks_put_notes(struct calls_program *session, struct trace_thread *thread,
+int calls_remarks_put_notes(struct calls_program *session, struct calls_thread *thread,
                             uint32_t function, uint64_t begin, uint32_t number)
 {
-    struct trace_remarks *remarks = &thread->remarks;
+    struct calls_remarks *remarks = &thread->remarks;
     const uint64_t from = counts_from(session, begin);
     uint32_t put = 0;
     int result = 0;
     for (size_t i = 0; i < remarks->notes.count && !result;) {
-        const struct trace_note *note = &remarks->notes.items[i];
+        const struct calls_note *note = &remarks->notes.items[i];
         if (note->function != function || note->begin != from) {
             i++;
             continue;
@@ -222,12 +222,12 @@ int trace_remarks_put_notes(struct calls_program *session, struct trace_thread *
     return result;
 }
 
-void trace_remarks_drop_notes(struct trace_thread *thread, uint64_t begin)
+void calls_remarks_drop_notes(struct calls_thread *thread, uint64_t begin)
 {
-    struct trace_remarks *remarks = &thread->remarks;
+    struct calls_remarks *remarks = &thread->remarks;
     size_t stay = 0;
     for (size_t i = 0; i < remarks->notes.count; i++) {
-        struct trace_note *note = &remarks->notes.items[i];
+        struct calls_note *note = &remarks->notes.items[i];
         if (note->begin < begin)
             remarks->notes.items[stay++] = *note;
         else
@@ -252,7 +252,7 @@ static bool are_of_calls(const struct calls_program *session)
     return true;
 }
 
-int trace_remark_take(struct calls_program *session, struct trace_thread *thread,
+int calls_remark_take(struct calls_program *session, struct calls_thread *thread,
                       const struct probe_remark *unit, size_t bytes)
 {
     const struct probe_remark remark = *unit; /* the program can change it */

@@ -3,7 +3,7 @@
 
 #include <math.h>
 
-void trace_take_time(struct calls_program *session)
+void calls_take_time(struct calls_program *session)
 {
     uint64_t ns, ticks;
     counters_read_clocks(&ns, &ticks);
@@ -15,7 +15,7 @@ void trace_take_time(struct calls_program *session)
             : 1;
 }
 
-uint64_t trace_most_ticks(const struct calls_program *session)
+uint64_t calls_most_ticks(const struct calls_program *session)
 {
     const uint64_t slack = UINT64_C(1) << 34; /* several seconds, because time was read earlier */
     const double passed_ns = session->times.now_ns > session->times.start.ns
@@ -30,7 +30,7 @@ uint64_t trace_most_ticks(const struct calls_program *session)
 /* The parts of the shared row were checked. */
 static uint64_t most_in_row(const struct calls_program *session, uint32_t thread)
 {
-    return thread && thread == session->threads.others.row ? INT64_MAX : trace_most_ticks(session);
+    return thread && thread == session->threads.others.row ? INT64_MAX : calls_most_ticks(session);
 }
 
 static int64_t own_part(int64_t self, const struct counters_figures *figures)
@@ -39,7 +39,7 @@ static int64_t own_part(int64_t self, const struct counters_figures *figures)
 }
 
 static int put_call_cost(struct calls_program *session, const struct counters_figures *figures,
-                         bool timed, uint32_t thread, uint32_t node, struct trace_cell *cell)
+                         bool timed, uint32_t thread, uint32_t node, struct calls_cell *cell)
 {
     const struct probe_stat *stat = &figures->stat;
     const uint64_t most = most_in_row(session, thread);
@@ -50,7 +50,7 @@ static int put_call_cost(struct calls_program *session, const struct counters_fi
         sizeof figures->histogram.buckets};
     const struct probe_cost costs = session->reader->cost
                                         ? session->reader->cost(session, cell->function)
-                                        : trace_cost_of(session),
+                                        : calls_cost_of(session),
                             *cost = &costs;
     const struct store_call_cost row = {
         .run_id = session->run->id,
@@ -87,7 +87,7 @@ static int put_call_cost(struct calls_program *session, const struct counters_fi
     cell->written_unlogged = stat->unlogged;
     session->counts.in_flight += row.in_flight - cell->written_in_flight;
     session->counts.abnormal += row.abnormal - cell->written_abnormal;
-    struct trace_probe *probe = &session->probes.items[cell->function];
+    struct probing_probe *probe = &session->probes.items[cell->function];
     probe->timed_calls += stat->ended - cell->written_timed;
     probe->self_ns += row.self_ns - cell->written_self;
     cell->written_timed = stat->ended;
@@ -101,8 +101,8 @@ static int put_call_cost(struct calls_program *session, const struct counters_fi
 }
 
 /* Totals are made of samples. Each phase has one, at the time of the first call. */
-int trace_put_sample(struct calls_program *session, uint64_t calls, int64_t self, uint32_t thread,
-                     uint32_t node, struct trace_cell *cell)
+int calls_put_sample(struct calls_program *session, uint64_t calls, int64_t self, uint32_t thread,
+                     uint32_t node, struct calls_cell *cell)
 {
     if (cell->phase != session->all->phase) {
         cell->phase = session->all->phase;
@@ -131,7 +131,7 @@ int trace_put_sample(struct calls_program *session, uint64_t calls, int64_t self
 }
 
 static int put_beside(struct calls_program *session, const struct counters_figures *figures,
-                      uint32_t thread, uint32_t node, struct trace_cell *cell)
+                      uint32_t thread, uint32_t node, struct calls_cell *cell)
 {
     const struct probe_stat *stat = &figures->stat;
     struct store_batch *batch = recording_batch(session->recording);
@@ -140,7 +140,7 @@ static int put_beside(struct calls_program *session, const struct counters_figur
     const struct store_call_tail_cut cut = {run, thread, node, stat->tail_cuts};
     const struct store_call_outside outside = {
         run, thread, node, counters_time(figures->outside, session->times.ns_per_tick)};
-    if (trace_history_describe(session, cell->function))
+    if (calls_history_describe(session, cell->function))
         return SPROF_ENOMEM;
     if (stat->child_counted != cell->written_untimed &&
         sprof_vec_push(&batch->call_untimeds, untimed))
@@ -155,13 +155,13 @@ static int put_beside(struct calls_program *session, const struct counters_figur
     return 0;
 }
 
-int trace_put_row(struct calls_program *session, uint32_t thread, struct trace_cell *cell,
+int calls_put_row(struct calls_program *session, uint32_t thread, struct calls_cell *cell,
                   const struct counters_figures *figures)
 {
     const struct probe_stat *stat = &figures->stat;
     const uint64_t calls = stat->calls + stat->counted;
     uint32_t node;
-    const int result = trace_node_of(session, cell->function, 0, &node);
+    const int result = calls_node_of(session, cell->function, 0, &node);
     if (result == SPROF_ENOTFOUND) {
         session->counts.unplaced_calls += calls - cell->written_calls;
         cell->written_calls = calls;
@@ -178,7 +178,7 @@ int trace_put_row(struct calls_program *session, uint32_t thread, struct trace_c
         put_beside(session, figures, thread, cell->row_node, cell))
         return SPROF_ENOMEM;
     return rest || cell->sample || !cell->stack
-               ? trace_put_sample(session, rest,
+               ? calls_put_sample(session, rest,
                                   (int64_t)((uint64_t)stat->self - (uint64_t)cell->path_self),
                                   thread, node, cell)
                : 0;

@@ -16,7 +16,7 @@ struct gapped_thread {
     uint64_t over_ns; /* when it ended; 0: it has not */
 };
 
-struct trace_states {
+struct calls_states {
     struct sampler_gaps *gaps; /* NULL: there are none */
     uint64_t since_ns;         /* gaps before are not known; 0: of a command, which had none */
     uint64_t lost, lost_ns;    /* gaps without room, and up to when there were any */
@@ -28,7 +28,7 @@ struct trace_states {
 
 /* == Threads == */
 
-static struct gapped_thread *thread_of(struct trace_states *states, int32_t pid, int32_t tid)
+static struct gapped_thread *thread_of(struct calls_states *states, int32_t pid, int32_t tid)
 {
     uint64_t *index = sprof_map_at(&states->by_tid, (uint32_t)tid);
     if (!index)
@@ -47,7 +47,7 @@ static struct gapped_thread *thread_of(struct trace_states *states, int32_t pid,
 
 /* Threads that are there write no gap before they have lost their CPU; those that come later write
  * one as they begin. */
-static int add_threads(struct trace_states *states, const pid_t *pids, size_t count)
+static int add_threads(struct calls_states *states, const pid_t *pids, size_t count)
 {
     struct sprof_id_list list = {0};
     int result = 0;
@@ -68,7 +68,7 @@ static int processes_of(const struct calls_trace *trace, pid_t **pids, size_t *c
     SPROF_VEC(pid_t) list = {0};
     int result = 0;
     for (size_t i = 0; i < trace->programs.count; i++) {
-        const struct trace_processes *processes = &calls_program_at(trace, i)->processes;
+        const struct calls_processes *processes = &calls_program_at(trace, i)->processes;
         for (size_t k = 0; k < processes->list.count && !result; k++)
             if (!processes->list.items[k].is_over)
                 result = sprof_vec_push(&list, processes->list.items[k].pid);
@@ -87,7 +87,7 @@ static void say_absent(const struct calls_program *session, const char *reason)
                       reason);
 }
 
-int trace_states_begin(struct calls_program *program)
+int calls_states_begin(struct calls_program *program)
 {
     struct calls_trace *trace = program->all;
     const bool is_wanted = program->mode == TRACE_LOG || trace->kept.rules.count;
@@ -117,7 +117,7 @@ int trace_states_begin(struct calls_program *program)
 
 /* == Reading == */
 
-static int take(struct trace_states *states, const struct sampler_gap *gap)
+static int take(struct calls_states *states, const struct sampler_gap *gap)
 {
     struct gapped_thread *thread = thread_of(states, gap->pid, gap->tid);
     if (!thread)
@@ -132,7 +132,7 @@ static int take(struct trace_states *states, const struct sampler_gap *gap)
     return counters_states_add(&thread->states, &taken);
 }
 
-static int sweep(struct trace_states *states, uint64_t now_ns)
+static int sweep(struct calls_states *states, uint64_t now_ns)
 {
     bool has_gone = false;
     for (size_t i = 0; i < states->threads.count; i++) {
@@ -154,9 +154,9 @@ static int sweep(struct trace_states *states, uint64_t now_ns)
     return 0;
 }
 
-int trace_states_read(struct calls_program *session)
+int calls_states_read(struct calls_program *session)
 {
-    struct trace_states *states = session->all->states;
+    struct calls_states *states = session->all->states;
     const uint64_t now_ns = session->times.now_ns;
     struct sampler_gap gap;
     int result = 0;
@@ -178,13 +178,13 @@ int trace_states_read(struct calls_program *session)
 
 /* == Calls == */
 
-struct trace_call_states trace_states_between(const struct calls_program *session,
-                                              const struct trace_thread *thread, uint64_t from_ns,
+struct calls_call_states calls_states_between(const struct calls_program *session,
+                                              const struct calls_thread *thread, uint64_t from_ns,
                                               uint64_t to_ns)
 {
-    const struct trace_states *states = session->all->states;
+    const struct calls_states *states = session->all->states;
     const uint64_t begin_ns = session->run->start_monotonic_ns;
-    struct trace_call_states found = {0};
+    struct calls_call_states found = {0};
     if (!states || !states->gaps || begin_ns + from_ns < states->since_ns)
         return found;
     const uint64_t *index = sprof_map_get(&states->by_tid, (uint32_t)thread->tid);
@@ -199,7 +199,7 @@ struct trace_call_states trace_states_between(const struct calls_program *sessio
     return found;
 }
 
-void trace_states_free(struct trace_states *states)
+void calls_states_free(struct calls_states *states)
 {
     if (!states)
         return;

@@ -8,27 +8,27 @@
 #include <stdint.h>
 
 struct calls_program;
-struct trace_states;
-struct trace_thread;
+struct calls_states;
+struct calls_thread;
 
-struct trace_call_states {
+struct calls_call_states {
     bool is_known;
     uint64_t waiting_ns, ready_ns; /* the rest ran */
 };
 
 /* Records gaps if calls get rows, from the command's execve or from now. Reports failures. Can be
  * called again. */
-int trace_states_begin(struct calls_program *session);
+int calls_states_begin(struct calls_program *session);
 
 /* Takes in the gaps that have ended: often, as the kernel has room for few. Returns 0 or
  * SPROF_ENOMEM. */
-int trace_states_read(struct calls_program *session);
+int calls_states_read(struct calls_program *session);
 
 /* The thread must have run at both times. */
-struct trace_call_states trace_states_between(const struct calls_program *session,
-                                              const struct trace_thread *thread, uint64_t from_ns,
+struct calls_call_states calls_states_between(const struct calls_program *session,
+                                              const struct calls_thread *thread, uint64_t from_ns,
                                               uint64_t to_ns);
 
-void trace_states_free(struct trace_states *states);
+void calls_states_free(struct calls_states *states);
 
 #endif

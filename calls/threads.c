@@ -5,7 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
-void trace_thread_name(pid_t pid, int32_t tid, char name[16])
+void calls_thread_name(pid_t pid, int32_t tid, char name[16])
 {
     char path[64];
     snprintf(path, sizeof path, "/proc/%d/task/%d/comm", (int)pid, (int)tid);
@@ -17,10 +17,10 @@ void trace_thread_name(pid_t pid, int32_t tid, char name[16])
         fclose(file);
 }
 
-int trace_thread_rename(struct calls_program *session, uint32_t slab)
+int calls_thread_rename(struct calls_program *session, uint32_t slab)
 {
-    struct trace_thread *thread = session->threads.of_slab[slab];
-    const struct counters_pages pages = trace_pages(session);
+    struct calls_thread *thread = session->threads.of_slab[slab];
+    const struct counters_pages pages = calls_pages(session);
     char name[16];
     counters_slab_name(&pages, slab, name);
     if (!*name || !strcmp(name, thread->name) || thread->shares || thread->is_idle)
@@ -36,7 +36,7 @@ int trace_thread_rename(struct calls_program *session, uint32_t slab)
 }
 
 /* A thread id that was used before is another thread's now: a fork record separates them. */
-int trace_thread_add_row(struct calls_program *session, struct trace_thread *thread)
+int calls_thread_add_row(struct calls_program *session, struct calls_thread *thread)
 {
     const uint64_t now_ns = sprof_clock_monotonic_ns();
     const struct model_record fork = {.type = MODEL_RECORD_FORK,
@@ -56,10 +56,10 @@ int trace_thread_add_row(struct calls_program *session, struct trace_thread *thr
     return row ? 0 : SPROF_ENOMEM;
 }
 
-struct trace_cell *trace_cell_of(struct trace_thread *thread, uint32_t function)
+struct calls_cell *calls_cell_of(struct calls_thread *thread, uint32_t function)
 {
     const uint64_t *known = sprof_map_get(&thread->index, function);
-    const struct trace_cell cell = {.function = function};
+    const struct calls_cell cell = {.function = function};
     if (known)
         return &thread->cells.items[*known];
     if (sprof_map_put(&thread->index, function, thread->cells.count) ||
@@ -69,74 +69,74 @@ struct trace_cell *trace_cell_of(struct trace_thread *thread, uint32_t function)
 }
 
 /* The tid of the shared row is 0. */
-int trace_shared_row_begin(struct calls_program *session)
+int calls_shared_row_begin(struct calls_program *session)
 {
-    struct trace_thread *rest = &session->threads.others;
+    struct calls_thread *rest = &session->threads.others;
     if (rest->row)
         return 0;
     rest->pid = session->process.pid;
     snprintf(rest->name, sizeof rest->name, "[more threads]");
     for (uint32_t i = 0; i < session->capacity; i++) {
-        const struct trace_cell cell = {.function = i};
+        const struct calls_cell cell = {.function = i};
         if (sprof_vec_push(&rest->cells, cell))
             return SPROF_ENOMEM;
     }
     session->threads.others_figures =
         calloc(session->capacity, sizeof *session->threads.others_figures);
-    return session->threads.others_figures ? trace_thread_add_row(session, rest) : SPROF_ENOMEM;
+    return session->threads.others_figures ? calls_thread_add_row(session, rest) : SPROF_ENOMEM;
 }
 
 static int begin_thread(struct calls_program *session, uint32_t slab, uint32_t tid)
 {
-    struct trace_thread *thread = calloc(1, sizeof *thread);
+    struct calls_thread *thread = calloc(1, sizeof *thread);
     if (!thread)
         return SPROF_ENOMEM;
     session->threads.of_slab[slab] = thread;
     thread->slab_tid = tid;
     thread->pid =
-        trace_process_seen(session, atomic_load(&session->process.shared->slabs[slab].pid));
+        calls_process_seen(session, atomic_load(&session->process.shared->slabs[slab].pid));
     if (!thread->pid)
         return SPROF_ENOMEM;
-    thread->tid = trace_process_thread(session, thread->pid, tid);
-    const size_t most = session->options.children ? 8 * TRACE_THREADS : TRACE_THREADS;
+    thread->tid = calls_process_thread(session, thread->pid, tid);
+    const size_t most = session->options.children ? 8 * CALLS_THREADS : CALLS_THREADS;
     thread->shares = session->threads.count++ >= most;
     if (thread->shares)
-        return trace_shared_row_begin(session);
-    const struct trace_process *process = trace_process_find(session, thread->pid);
+        return calls_shared_row_begin(session);
+    const struct calls_process *process = calls_process_find(session, thread->pid);
     /* the process may be gone or run a later program; then the forking thread's name stays */
     if ((!process || !process->is_over) && thread->pid != session->leaves)
-        trace_thread_name(thread->pid, thread->tid, thread->name);
+        calls_thread_name(thread->pid, thread->tid, thread->name);
     /* a name that is read after an exec is the later program's, which has not connected yet */
-    const struct counters_pages pages = trace_pages(session);
-    if (!*thread->name || trace_executed_other(session, thread->pid))
+    const struct counters_pages pages = calls_pages(session);
+    if (!*thread->name || calls_executed_other(session, thread->pid))
         counters_slab_name(&pages, slab, thread->name);
-    return trace_thread_add_row(session, thread);
+    return calls_thread_add_row(session, thread);
 }
 
 static int resume_slab(struct calls_program *session, uint32_t slab, uint32_t tid)
 {
-    struct trace_thread *thread = session->threads.of_slab[slab];
+    struct calls_thread *thread = session->threads.of_slab[slab];
     thread->is_idle = false;
     thread->slab_tid = tid;
     thread->pid =
-        trace_process_seen(session, atomic_load(&session->process.shared->slabs[slab].pid));
-    thread->tid = trace_process_thread(session, thread->pid, tid);
+        calls_process_seen(session, atomic_load(&session->process.shared->slabs[slab].pid));
+    thread->tid = calls_process_thread(session, thread->pid, tid);
     session->threads.count++;
     return thread->pid ? 0 : SPROF_ENOMEM;
 }
 
-int trace_thread_see(struct calls_program *session, uint32_t slab, uint32_t tid)
+int calls_thread_see(struct calls_program *session, uint32_t slab, uint32_t tid)
 {
-    const struct trace_thread *known = session->threads.of_slab[slab];
+    const struct calls_thread *known = session->threads.of_slab[slab];
     return !known           ? begin_thread(session, slab, tid)
            : known->is_idle ? resume_slab(session, slab, tid)
                             : 0;
 }
 
-int trace_meet_thread(struct calls_program *session, uint32_t slab)
+int calls_meet_thread(struct calls_program *session, uint32_t slab)
 {
-    const struct counters_pages pages = trace_pages(session);
+    const struct counters_pages pages = calls_pages(session);
     const bool is_taken = slab < counters_slab_count(&pages);
     const uint32_t tid = is_taken ? counters_slab_holder(&pages, slab) : 0;
-    return tid ? trace_thread_see(session, slab, tid) : 0;
+    return tid ? calls_thread_see(session, slab, tid) : 0;
 }

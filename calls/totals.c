@@ -15,14 +15,14 @@ static uint64_t most_within(uint64_t passed_ns, uint64_t least_ns)
     return (passed_ns + SLACK_NS) / least_ns * (processors > 0 ? (uint64_t)processors : 1);
 }
 
-bool trace_calls_are_possible(uint64_t calls, uint64_t passed_ns)
+bool calls_are_possible(uint64_t calls, uint64_t passed_ns)
 {
     return calls <= most_within(passed_ns, CALL_LEAST_NS);
 }
 
 /* Returns a count from shared memory, or 0 if only the program can have written it. */
 static uint64_t possible(const struct calls_program *program, uint64_t count, uint64_t least_ns,
-                         struct trace_sums *sums)
+                         struct calls_sums *sums)
 {
     const bool is_possible =
         count <= most_within(program->times.now_ns - program->times.start.ns, least_ns);
@@ -30,7 +30,7 @@ static uint64_t possible(const struct calls_program *program, uint64_t count, ui
     return is_possible ? count : 0;
 }
 
-struct probe_cost trace_cost_of(const struct calls_program *program)
+struct probe_cost calls_cost_of(const struct calls_program *program)
 {
     enum { MOST = 1 << 20 }; /* as in agent/probe/calibrate.c */
     const struct probe_cost cost = program->process.shared->cost;
@@ -38,14 +38,14 @@ struct probe_cost trace_cost_of(const struct calls_program *program)
     return is_possible ? cost : (struct probe_cost){0};
 }
 
-uint64_t trace_measured_ns(const struct calls_program *session)
+uint64_t calls_measured_ns(const struct calls_program *session)
 {
     return session->times.now_ns - (session->times.cleared.ns > session->times.start.ns
                                         ? session->times.cleared.ns
                                         : session->times.start.ns);
 }
 
-void trace_program_add_up(const struct calls_program *program, struct trace_sums *sums)
+void calls_program_add_up(const struct calls_program *program, struct calls_sums *sums)
 {
     sums->calls += program->counts.calls;
     sums->in_flight += program->counts.in_flight;
@@ -69,14 +69,14 @@ void trace_program_add_up(const struct calls_program *program, struct trace_sums
     }
 }
 
-void trace_add_up(const struct calls_program *session, struct trace_sums *sums)
+void calls_add_up(const struct calls_program *session, struct calls_sums *sums)
 {
     *sums = session->all->ended.calls;
     for (size_t i = 0; i < session->all->programs.count; i++)
-        trace_program_add_up(calls_program_at(session->all, i), sums);
+        calls_program_add_up(calls_program_at(session->all, i), sums);
 }
 
-void trace_add_ended(struct trace_sums *to, const struct trace_sums *sums)
+void calls_add_ended(struct calls_sums *to, const struct calls_sums *sums)
 {
     to->calls += sums->calls;
     to->in_flight += sums->in_flight;

@@ -9,7 +9,7 @@
 struct probe_cost;
 struct calls_program;
 
-struct trace_sums {
+struct calls_sums {
     uint64_t calls, in_flight, abnormal, logged, unlogged, untracked, warnings_lost;
     uint64_t unplaced_calls;
     bool are_impossible; /* impossible figures of a program count as 0 */
@@ -18,17 +18,17 @@ struct trace_sums {
 };
 
 /* Time since the start or the last clear. */
-uint64_t trace_measured_ns(const struct calls_program *session);
+uint64_t calls_measured_ns(const struct calls_program *session);
 
 /* The agent measures this. 0: not measured. */
-struct probe_cost trace_cost_of(const struct calls_program *program);
+struct probe_cost calls_cost_of(const struct calls_program *program);
 
-bool trace_calls_are_possible(uint64_t calls, uint64_t passed_ns);
+bool calls_are_possible(uint64_t calls, uint64_t passed_ns);
 
-void trace_add_up(const struct calls_program *session, struct trace_sums *sums);
-void trace_program_add_up(const struct calls_program *session, struct trace_sums *sums);
+void calls_add_up(const struct calls_program *session, struct calls_sums *sums);
+void calls_program_add_up(const struct calls_program *session, struct calls_sums *sums);
 
 /* An ended program has no probes any more. */
-void trace_add_ended(struct trace_sums *to, const struct trace_sums *sums);
+void calls_add_ended(struct calls_sums *to, const struct calls_sums *sums);
 
 #endif

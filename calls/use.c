@@ -14,13 +14,13 @@ static uint64_t stack_of(const struct calls_program *session, size_t function)
 
 static int put_stack(struct calls_program *session, uint32_t function)
 {
-    struct trace_probe *probe = &session->probes.items[function];
+    struct probing_probe *probe = &session->probes.items[function];
     struct store_call_stack row = {.run_id = session->run->id,
                                    .pid = session->process.pid,
                                    .stack_bytes = stack_of(session, function)};
     if (row.stack_bytes <= probe->written_stack)
         return 0;
-    const int result = trace_node_of(session, function, 0, &row.node_id);
+    const int result = calls_node_of(session, function, 0, &row.node_id);
     if (result)
         return result == SPROF_ENOTFOUND ? 0 : result;
     probe->written_stack = row.stack_bytes;
@@ -45,20 +45,20 @@ static void add_up(const struct calls_program *session, size_t function,
 /* Called functions without allocations get zeros. */
 static int put_heap(struct calls_program *session, uint32_t function)
 {
-    struct trace_probe *probe = &session->probes.items[function];
+    struct probing_probe *probe = &session->probes.items[function];
     struct store_call_heap row = {.run_id = session->run->id, .pid = session->process.pid};
     add_up(session, function, &row);
     const uint64_t sum = row.blocks + row.self_bytes + row.total_bytes + 1;
     if (!probe->calls || sum == probe->written_heap)
         return 0;
-    const int result = trace_node_of(session, function, 0, &row.node_id);
+    const int result = calls_node_of(session, function, 0, &row.node_id);
     if (result)
         return result == SPROF_ENOTFOUND ? 0 : result;
     probe->written_heap = sum;
     return sprof_vec_push(&recording_batch(session->recording)->call_heaps, row) ? SPROF_ENOMEM : 0;
 }
 
-int trace_use_write(struct calls_program *session)
+int calls_use_write(struct calls_program *session)
 {
     const struct trace_options *options = &session->options;
     int result = 0;
@@ -74,12 +74,12 @@ int trace_use_write(struct calls_program *session)
     return result;
 }
 
-void trace_use_clear(struct calls_program *session)
+void calls_use_clear(struct calls_program *session)
 {
     const struct trace_options *options = &session->options;
     struct probe_shared *shared = session->process.shared;
     for (size_t i = 0; (options->stack || options->heap) && i < session->probes.count; i++) {
-        struct trace_probe *probe = &session->probes.items[i];
+        struct probing_probe *probe = &session->probes.items[i];
         atomic_store(&shared->uses[i].stack, 0);
         probe->written_stack = probe->written_heap = 0;
         for (int stripe = 0; stripe < PROBE_HEAP_STRIPES && options->heap; stripe++) {

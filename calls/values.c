@@ -16,7 +16,7 @@ enum { PIECES_A_SECOND = 20000 };
 /* == Tests == */
 
 /* Accepts "arg2", too. Returns `count` if there is none. */
-static uint32_t parameter_of(const struct trace_noted *noted, const struct rules_keep_test *test)
+static uint32_t parameter_of(const struct calls_noted *noted, const struct rules_keep_test *test)
 {
     const struct symbolize_signature *signature = &noted->signature;
     const uint32_t count = noted->is_known ? signature->count : PROBE_WORDS;
@@ -34,7 +34,7 @@ static uint32_t parameter_of(const struct trace_noted *noted, const struct rules
 }
 
 /* Returns false if the value is missing or was optimized away. */
-static bool find_binding(const struct trace_noted *noted, const struct rules_keep_test *test,
+static bool find_binding(const struct calls_noted *noted, const struct rules_keep_test *test,
                          struct probe_binding *binding)
 {
     static const struct symbolize_type word = {.kind = SYMBOLIZE_SIGNED, .bytes = 8, .name = ""};
@@ -55,13 +55,13 @@ static bool find_binding(const struct trace_noted *noted, const struct rules_kee
     if (type->kind == SYMBOLIZE_REFERENCE)
         return false; /* only `*name` can be tested */
     binding->word = noted->is_known ? noted->words[at][0] : (uint8_t)at;
-    binding->number = trace_values_number(type);
+    binding->number = calls_values_number(type);
     binding->bytes = (uint8_t)type->bytes;
-    return binding->word != TRACE_NO_WORD && binding->number &&
+    return binding->word != CALLS_NO_WORD && binding->number &&
            !(noted->is_known && (value->is_by_address || value->is_constant));
 }
 
-bool trace_values_bind(struct trace_noted *noted, const struct rules_keep *rule, uint32_t number)
+bool calls_values_bind(struct calls_noted *noted, const struct rules_keep *rule, uint32_t number)
 {
     const uint32_t before = noted->binding_count;
     for (uint32_t i = 0; i < rule->test_count; i++) {
@@ -78,12 +78,12 @@ bool trace_values_bind(struct trace_noted *noted, const struct rules_keep *rule,
 
 /* == Functions == */
 
-bool trace_values_needs(const struct rules_keep *rule)
+bool calls_values_needs(const struct rules_keep *rule)
 {
     return rule->test_count || rule->late_count || rule->expressions[RULES_KEEP_BY_CLASS];
 }
 
-const char *trace_values_lack(const struct rules_keep *rule)
+const char *calls_values_lack(const struct rules_keep *rule)
 {
     return rule->late_count                          ? "has all these values"
            : !rule->expressions[RULES_KEEP_BY_CLASS] ? "has all these values as numbers"
@@ -93,17 +93,17 @@ const char *trace_values_lack(const struct rules_keep *rule)
 
 static uint64_t tested_by(const struct calls_program *session, uint32_t function)
 {
-    const struct trace_kept *kept = &session->all->kept;
+    const struct calls_kept *kept = &session->all->kept;
     uint64_t rules = 0;
     for (size_t i = 0; i < kept->rules.count; i++)
-        if (trace_values_needs(&kept->rules.items[i].rule) && !kept->rules.items[i].is_over)
+        if (calls_values_needs(&kept->rules.items[i].rule) && !kept->rules.items[i].is_over)
             rules |= UINT64_C(1) << i;
     return rules ? rules & atomic_load(&session->process.shared->keep_masks[function]) : 0;
 }
 
 /* Records that references need a `*`. */
 static void note_references(struct calls_program *session, uint32_t function,
-                            const struct trace_noted *noted, const struct rules_keep *rule,
+                            const struct calls_noted *noted, const struct rules_keep *rule,
                             uint32_t number)
 {
     for (uint32_t i = 0; i < rule->test_count && noted->is_known; i++) {
@@ -112,7 +112,7 @@ static void note_references(struct calls_program *session, uint32_t function,
         if (at < noted->signature.count &&
             noted->signature.parameters[at].type->kind == SYMBOLIZE_REFERENCE)
             session->values.unmet[number] =
-                (struct trace_unmet){"it is a reference: a * before it means what it refers to",
+                (struct calls_unmet){"it is a reference: a * before it means what it refers to",
                                      rule->tests[i].name, session->probes.items[function].function};
     }
 }
@@ -120,13 +120,13 @@ static void note_references(struct calls_program *session, uint32_t function,
 /* `unmet`: rules that no call of the function can meet. Nor can those for which it has no values.
  */
 static uint64_t bind_rules(struct calls_program *session, uint32_t function, uint64_t unmet,
-                           struct trace_noted *noted)
+                           struct calls_noted *noted)
 {
     uint64_t bound = 0;
     for (uint64_t rules = tested_by(session, function) & ~unmet; rules; rules &= rules - 1) {
         const uint32_t number = (uint32_t)__builtin_ctzll(rules);
         const struct rules_keep *rule = &session->all->kept.rules.items[number].rule;
-        if (trace_values_bind(noted, rule, number))
+        if (calls_values_bind(noted, rule, number))
             bound |= UINT64_C(1) << number;
         else
             note_references(session, function, noted, rule, number);
@@ -135,7 +135,7 @@ static uint64_t bind_rules(struct calls_program *session, uint32_t function, uin
     return bound;
 }
 
-static bool needs_words(const struct trace_noted *noted)
+static bool needs_words(const struct calls_noted *noted)
 {
     bool needs = !noted->is_hidden;
     for (uint32_t i = 0; i < noted->binding_count; i++)
@@ -146,10 +146,10 @@ static bool needs_words(const struct trace_noted *noted)
 /* Writes for the agent what is noted. Returns 0, SPROF_ENOTFOUND where its room is used up, or
  * SPROF_ENOMEM. */
 static int write_values(struct calls_program *session, uint32_t function,
-                        const struct trace_noted *noted)
+                        const struct calls_noted *noted)
 {
     struct probe_shared *shared = session->process.shared;
-    struct trace_values *values = &session->values;
+    struct calls_values *values = &session->values;
     const uint64_t at = values->used ? values->used : 1;
     struct probe_values *to = (struct probe_values *)&shared->keep.values[at];
     struct probe_piece *pieces = (struct probe_piece *)(to + 1);
@@ -157,7 +157,7 @@ static int write_values(struct calls_program *session, uint32_t function,
         at + sizeof *to / sizeof *pieces + noted->piece_count + noted->binding_count;
     if (end > PROBE_VALUE_ROOM - PROBE_PIECES - PROBE_BINDINGS)
         return SPROF_ENOTFOUND;
-    if (sprof_vec_push(&values->places, ((struct trace_noted_place){at, noted})))
+    if (sprof_vec_push(&values->places, ((struct calls_noted_place){at, noted})))
         return SPROF_ENOMEM;
     memcpy(to->words, noted->from, sizeof to->words);
     to->pieces = (uint8_t)noted->piece_count;
@@ -178,16 +178,16 @@ static int write_values(struct calls_program *session, uint32_t function,
 }
 
 /* What the agent goes on to note where it has no room for what would be. */
-static const struct trace_noted *written_now(const struct calls_program *session, uint32_t function)
+static const struct calls_noted *written_now(const struct calls_program *session, uint32_t function)
 {
     const uint32_t place =
         atomic_load(&session->process.shared->keep_values[function]) & PROBE_VALUES_PLACE;
-    return place ? trace_values_noted(&session->values, function, place) : NULL;
+    return place ? calls_values_noted(&session->values, function, place) : NULL;
 }
 
 struct shown {
     struct plan_expressions *arguments; /* NULL: all or none */
-    struct trace_capture_expressions captures;
+    struct calls_capture_expressions captures;
 };
 
 static int open_shown(const struct trace_options *options, struct shown *shown,
@@ -198,13 +198,13 @@ static int open_shown(const struct trace_options *options, struct shown *shown,
         options->arguments && options->arguments_of
             ? plan_expressions_make(&shown->arguments, &options->arguments_of, 1, error)
             : 0;
-    return result ? result : trace_captures_open(options, &shown->captures, error);
+    return result ? result : calls_captures_open(options, &shown->captures, error);
 }
 
 static void close_shown(struct shown *shown)
 {
     plan_expressions_free(shown->arguments);
-    trace_captures_close(&shown->captures);
+    calls_captures_close(&shown->captures);
 }
 
 struct finding {
@@ -219,7 +219,7 @@ struct finding {
 
 static bool is_request(const struct calls_program *session, uint32_t function)
 {
-    return trace_requests_by_value(&session->options) && trace_requests_is(session, function);
+    return calls_requests_by_value(&session->options) && calls_requests_is(session, function);
 }
 
 /* Lists the paths of captures and rules, unless `list` is NULL. Returns their count, which is the
@@ -227,21 +227,21 @@ static bool is_request(const struct calls_program *session, uint32_t function)
 static uint32_t request_path(const struct calls_program *session, uint32_t function,
                              uint32_t captures, const struct symbolize_path **list)
 {
-    const struct symbolize_path *scratch[TRACE_CAPTURED_MOST], **to = list ? list : scratch;
-    const uint32_t count = trace_captures_paths(session, captures, to);
-    return trace_late_paths(session, trace_late_rules(session, tested_by(session, function)), to,
+    const struct symbolize_path *scratch[CALLS_CAPTURED_MOST], **to = list ? list : scratch;
+    const uint32_t count = calls_captures_paths(session, captures, to);
+    return calls_late_paths(session, calls_late_rules(session, tested_by(session, function)), to,
                             count);
 }
 
 static int note(struct calls_program *session, uint32_t function, uint32_t captures,
                 const struct symbolize_signature *signature)
 {
-    const struct trace_probe *probe = &session->probes.items[function];
-    struct trace_noted *noted = sprof_arena_alloc(&session->arena, sizeof *noted);
+    const struct probing_probe *probe = &session->probes.items[function];
+    struct calls_noted *noted = sprof_arena_alloc(&session->arena, sizeof *noted);
     uint64_t unmet = 0;
     if (!noted)
         return SPROF_ENOMEM;
-    *noted = (struct trace_noted){.function = function,
+    *noted = (struct calls_noted){.function = function,
                                   .is_known = signature != NULL,
                                   .has_arguments = !session->values.hides.items[function],
                                   .text_bytes = (uint16_t)session->options.text_bytes,
@@ -249,18 +249,18 @@ static int note(struct calls_program *session, uint32_t function, uint32_t captu
     noted->has_both = session->options.arguments_both && noted->has_arguments;
     if (signature) {
         noted->signature = *signature;
-        trace_values_plan_words(noted);
-        trace_captures_note(session, captures, probe->function, signature, noted);
+        calls_values_plan_words(noted);
+        calls_captures_note(session, captures, probe->function, signature, noted);
     }
-    if (trace_late_note(session, tested_by(session, function), captures, probe->function, signature,
+    if (calls_late_note(session, tested_by(session, function), captures, probe->function, signature,
                         noted, &unmet))
         return SPROF_ENOMEM;
     if (signature && is_request(session, function))
-        trace_captures_note_request(session, request_path(session, function, captures, NULL),
+        calls_captures_note_request(session, request_path(session, function, captures, NULL),
                                     probe->function, signature, noted);
     noted->is_hidden = !noted->has_arguments && !noted->captured_count && !noted->has_result;
     if (signature) {
-        trace_values_plan(noted);
+        calls_values_plan(noted);
     } else {
         for (uint8_t i = 0; i < PROBE_WORDS; i++)
             noted->from[i] = (uint8_t)(PROBE_WORD_INTEGER + i);
@@ -277,7 +277,7 @@ static int note(struct calls_program *session, uint32_t function, uint32_t captu
         session->values.noted.items[function] = result ? written_now(session, function) : noted;
         unmet = 0;
     }
-    trace_keep_write(session, function,
+    calls_keep_write(session, function,
                      atomic_load(&session->process.shared->keep_masks[function]) & ~unmet);
     return 0;
 }
@@ -290,7 +290,7 @@ static int found(void *context, size_t index, const struct symbolize_signature *
 }
 
 /* Probes of a file are ordered by address. */
-static int find_in_file(struct finding *finding, const struct trace_file *file)
+static int find_in_file(struct finding *finding, const struct probing_file *file)
 {
     struct calls_program *session = finding->session;
     struct image_request request;
@@ -318,7 +318,7 @@ static int wants(const struct calls_program *session, uint32_t function,
                  const struct shown *expressions, bool *hides, uint32_t *captures,
                  struct sprof_error *error)
 {
-    const struct trace_probe *probe = &session->probes.items[function];
+    const struct probing_probe *probe = &session->probes.items[function];
     *hides = false;
     *captures = 0;
     if (!probe->is_chosen || probe->is_unplaced || !probe->function)
@@ -328,7 +328,7 @@ static int wants(const struct calls_program *session, uint32_t function,
                           ? plan_expressions_match(expressions->arguments, probe->function, error)
                           : 1;
     const int result =
-        trace_captures_of(session, &expressions->captures, probe->function, captures, error);
+        calls_captures_of(session, &expressions->captures, probe->function, captures, error);
     *hides = !shown;
     return shown < 0 || result < 0 ? SPROF_ENOMEM
                                    : shown || *captures || is_request(session, function) ||
@@ -341,14 +341,14 @@ static int want(struct finding *finding, uint32_t function, uint32_t captures)
     struct symbolize_paths paths = {0};
     session->values.noted.items[function] = NULL;
     const bool names_request = is_request(session, function);
-    const uint64_t rules = trace_late_rules(session, tested_by(session, function));
+    const uint64_t rules = calls_late_rules(session, tested_by(session, function));
     if (captures || rules || names_request) {
         const struct symbolize_path **list =
-            sprof_arena_alloc(&session->arena, TRACE_CAPTURED_MOST * sizeof *list);
+            sprof_arena_alloc(&session->arena, CALLS_CAPTURED_MOST * sizeof *list);
         if (!list)
             return SPROF_ENOMEM;
         paths = (struct symbolize_paths){list, request_path(session, function, captures, list)};
-        if (names_request && paths.count < TRACE_CAPTURED_MOST)
+        if (names_request && paths.count < CALLS_CAPTURED_MOST)
             list[paths.count++] = &session->options.requests_of->paths[0];
     }
     return sprof_vec_push(&finding->starts, session->probes.items[function].function->start) ||
@@ -365,7 +365,7 @@ static int find_wanted(struct finding *finding, size_t first, const struct shown
     struct calls_program *session = finding->session;
     int result = 0;
     for (size_t i = first; i < session->probes.count && !result; i++) {
-        struct trace_probe *probe = &session->probes.items[i];
+        struct probing_probe *probe = &session->probes.items[i];
         const bool is_meant = !finding->added_only || probe->is_added;
         bool *hides = &session->values.hides.items[i];
         const uint64_t rules = atomic_load(&session->process.shared->keep_masks[i]);
@@ -382,23 +382,23 @@ static int find_wanted(struct finding *finding, size_t first, const struct shown
     return result;
 }
 
-bool trace_values_are_wanted(const struct calls_program *session)
+bool calls_values_are_wanted(const struct calls_program *session)
 {
-    const struct trace_kept *kept = &session->all->kept;
+    const struct calls_kept *kept = &session->all->kept;
     bool wanted = (session->options.arguments || session->options.capture_count ||
-                   trace_requests_by_value(&session->options)) &&
+                   calls_requests_by_value(&session->options)) &&
                   kept->rules.count;
     for (size_t i = 0; i < kept->rules.count; i++)
-        wanted |= trace_values_needs(&kept->rules.items[i].rule);
+        wanted |= calls_values_needs(&kept->rules.items[i].rule);
     return wanted;
 }
 
 static void report_unbound(const struct calls_program *session, size_t rule)
 {
-    const struct trace_rule *of = &session->all->kept.rules.items[rule];
+    const struct calls_rule *of = &session->all->kept.rules.items[rule];
     struct sprof_error error = {0};
     struct sprof_str near = {0};
-    if (trace_late_explain(session, rule, &error)) {
+    if (calls_late_explain(session, rule, &error)) {
         sprof_log_message(session->options.log, SPROF_LOG_WARNING, "%s", error.message);
         return;
     }
@@ -407,19 +407,19 @@ static void report_unbound(const struct calls_program *session, size_t rule)
     sprof_log_message(session->options.log, SPROF_LOG_WARNING,
                       "--keep '%s': by debug information no function %s, so no call is kept for "
                       "that%s",
-                      of->text, trace_values_lack(&of->rule), near.text ? near.text : "");
+                      of->text, calls_values_lack(&of->rule), near.text ? near.text : "");
     sprof_str_release(&near);
 }
 
 static void report_all_unbound(const struct calls_program *session)
 {
-    const struct trace_kept *kept = &session->all->kept;
+    const struct calls_kept *kept = &session->all->kept;
     for (size_t i = 0; i < kept->rules.count && !session->options.drill.adaptive; i++)
-        if (trace_values_needs(&kept->rules.items[i].rule) && !(session->values.bound >> i & 1))
+        if (calls_values_needs(&kept->rules.items[i].rule) && !(session->values.bound >> i & 1))
             report_unbound(session, i);
 }
 
-int trace_values_check(const struct trace_options *options, struct sprof_error *error)
+int calls_values_check(const struct trace_options *options, struct sprof_error *error)
 {
     struct shown shown;
     const int result = open_shown(options, &shown, error);
@@ -434,8 +434,8 @@ static int find_values(struct calls_program *session, size_t first, uint64_t rul
     const struct trace_options *options = &session->options;
     struct finding finding = {.session = session, .rules = rules, .added_only = added_only};
     struct shown expressions;
-    trace_values_check_filter(session);
-    if (!trace_values_are_wanted(session))
+    calls_values_check_filter(session);
+    if (!calls_values_are_wanted(session))
         return 0;
     int result = open_shown(options, &expressions, error);
     while (!result && session->values.noted.count < session->probes.count)
@@ -451,13 +451,13 @@ static int find_values(struct calls_program *session, size_t first, uint64_t rul
                           "functions have none, and new rules on them keep no call");
     }
     const bool is_first = !first && rules == UINT64_MAX && !added_only && !options->children &&
-                          !trace_has_others(&session->probing);
+                          !probing_has_others(&session->probing);
     if (!result && is_first && expressions.arguments)
-        result = trace_report_unfound(&session->probing, "args", options->arguments_of,
-                                      expressions.arguments, false, error);
+        result = probing_report_unfound(&session->probing, "args", options->arguments_of,
+                                        expressions.arguments, false, error);
     if (!result && is_first) {
         report_all_unbound(session);
-        trace_captures_report(session);
+        calls_captures_report(session);
     }
     close_shown(&expressions);
     sprof_vec_release(&finding.captures);
@@ -467,38 +467,38 @@ static int find_values(struct calls_program *session, size_t first, uint64_t rul
     return result == SPROF_ENOMEM ? sprof_error_memory(error) : result;
 }
 
-int trace_values_begin(struct calls_program *session, size_t first, struct sprof_error *error)
+int calls_values_begin(struct calls_program *session, size_t first, struct sprof_error *error)
 {
     return find_values(session, first, UINT64_MAX, false, error);
 }
 
-int trace_values_serve(struct calls_program *session)
+int calls_values_serve(struct calls_program *session)
 {
     struct sprof_error error = {0};
     bool has_added = false;
-    if (!trace_values_are_wanted(session))
+    if (!calls_values_are_wanted(session))
         return 0;
     for (size_t i = 0; i < session->probes.count && !has_added; i++)
         has_added = session->probes.items[i].is_added;
     return has_added ? find_values(session, 0, UINT64_MAX, true, &error) : 0;
 }
 
-int trace_values_add(struct calls_program *session, uint32_t rule, struct sprof_error *error)
+int calls_values_add(struct calls_program *session, uint32_t rule, struct sprof_error *error)
 {
     const bool is_first = session->all->kept.rules.count == 1; /* now values are shown, too */
-    if (!is_first && !trace_values_needs(&session->all->kept.rules.items[rule].rule))
+    if (!is_first && !calls_values_needs(&session->all->kept.rules.items[rule].rule))
         return 0;
     return find_values(session, 0, is_first ? UINT64_MAX : UINT64_C(1) << rule, false, error);
 }
 
-void trace_values_release(struct trace_values *values)
+void calls_values_release(struct calls_values *values)
 {
     sprof_vec_release(&values->noted);
     sprof_vec_release(&values->places);
     sprof_vec_release(&values->hides);
 }
 
-void trace_values_check_filter(struct calls_program *session)
+void calls_values_check_filter(struct calls_program *session)
 {
     struct sprof_proc_status status;
     const uint32_t both = 2 * session->options.text_bytes; /* two long texts a call */

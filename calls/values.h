@@ -10,19 +10,19 @@
 
 struct calls_program;
 
-enum { TRACE_RESULT = 0xff, TRACE_WHOLE = 0xff, TRACE_CLASS = 0xfe, TRACE_NO_WORD = 0xff };
-enum { TRACE_CAPTURED = 0x20 /* and up: two for each --capture */ };
-enum { TRACE_STEP = 0xfd /* a step to other pieces, not shown itself */ };
-enum { TRACE_EARLY = 0x80 /* added to a parameter: as at the entry */ };
+enum { CALLS_RESULT = 0xff, CALLS_WHOLE = 0xff, CALLS_CLASS = 0xfe, CALLS_NO_WORD = 0xff };
+enum { CALLS_CAPTURED = 0x20 /* and up: two for each --capture */ };
+enum { CALLS_STEP = 0xfd /* a step to other pieces, not shown itself */ };
+enum { CALLS_EARLY = 0x80 /* added to a parameter: as at the entry */ };
 
-struct trace_piece {
-    uint8_t value;  /* parameter, perhaps + TRACE_EARLY; or TRACE_RESULT */
-    uint8_t member; /* or TRACE_WHOLE, TRACE_CLASS */
+struct calls_piece {
+    uint8_t value;  /* parameter, perhaps + CALLS_EARLY; or CALLS_RESULT */
+    uint8_t member; /* or CALLS_WHOLE, CALLS_CLASS */
     struct probe_piece piece;
 };
 
 /* A function's value that --capture or a rule names. */
-struct trace_captured {
+struct calls_captured {
     const char *name;
     const struct symbolize_located *located;
     bool at_entry;
@@ -31,14 +31,14 @@ struct trace_captured {
 };
 
 /* A test that the tracer evaluates. */
-struct trace_noted_late {
+struct calls_noted_late {
     uint8_t rule, test;
-    uint8_t captured; /* its number, or TRACE_RESULT */
+    uint8_t captured; /* its number, or CALLS_RESULT */
 };
-enum { TRACE_CAPTURED_MOST = 16, TRACE_TEXT_BYTES = 256 };
+enum { CALLS_CAPTURED_MOST = 16, CALLS_TEXT_BYTES = 256 };
 
 /* What is recorded of a function's calls. */
-struct trace_noted {
+struct calls_noted {
     uint32_t function;
     struct symbolize_signature signature;
     bool is_known;                              /* by debug information; else six words are shown */
@@ -49,31 +49,31 @@ struct trace_noted {
     uint8_t from[PROBE_WORDS];                  /* enum probe_word */
     uint8_t words[SYMBOLIZE_PARAMETERS + 1][2]; /* by parameter, then the result */
     uint64_t bias;
-    struct trace_captured captured[TRACE_CAPTURED_MOST];
+    struct calls_captured captured[CALLS_CAPTURED_MOST];
     uint32_t captured_count;
-    struct trace_noted_late late[TRACE_CAPTURED_MOST];
+    struct calls_noted_late late[CALLS_CAPTURED_MOST];
     uint32_t late_count;
     uint8_t request; /* captured value by which its calls are requests, + 1; 0: none */
     bool has_result; /* its memory is copied */
     uint32_t piece_count, early_count; /* early ones come first */
     uint32_t piece_most;               /* limit while planning */
-    uint16_t text_bytes;               /* read of a text at most; 0: TRACE_TEXT_BYTES */
+    uint16_t text_bytes;               /* read of a text at most; 0: CALLS_TEXT_BYTES */
     bool is_full;
-    struct trace_piece pieces[PROBE_PIECES];
+    struct calls_piece pieces[PROBE_PIECES];
     uint32_t binding_count;
     struct probe_binding bindings[PROBE_BINDINGS];
 };
 
 /* Where that is written for the agent. */
-struct trace_noted_place {
+struct calls_noted_place {
     uint64_t place;
-    const struct trace_noted *noted;
+    const struct calls_noted *noted;
 };
 
 /* The functions of a program. */
-struct trace_values {
-    SPROF_VEC(const struct trace_noted *) noted; /* by function; NULL: its values are not noted */
-    SPROF_VEC(struct trace_noted_place) places;  /* in that order, also those that are replaced */
+struct calls_values {
+    SPROF_VEC(const struct calls_noted *) noted; /* by function; NULL: its values are not noted */
+    SPROF_VEC(struct calls_noted_place) places;  /* in that order, also those that are replaced */
     SPROF_VEC(bool) hides;                       /* … they are only compared */
     uint64_t located[RULES_CAPTURES]; /* paths of each --capture that some function has, a bit each
                                        */
@@ -82,12 +82,12 @@ struct trace_values {
         const struct plan_function *function;
     } unlocated[RULES_CAPTURES][RULES_CAPTURE_PATHS];
     uint64_t bound; /* rules that some function can meet */
-    struct trace_unmet {
+    struct calls_unmet {
         const char *what, *at; /* reason; NULL: unknown */
         const struct plan_function *function;
     } unmet[PROBE_KEEP_RULES];
     struct sprof_suggestions near_classes[PROBE_KEEP_RULES]; /* to that which each rule names */
-    struct trace_unmet request_unmet; /* why a function of --request has no such value */
+    struct calls_unmet request_unmet; /* why a function of --request has no such value */
     bool has_requests;                /* some has */
     uint64_t used;                    /* of the agent's room */
     bool is_full, is_full_reported;   /* some function had no room there */
@@ -95,54 +95,54 @@ struct trace_values {
 
 /* What was noted of a function's calls by the agent's `place`, which may have been replaced while
  * calls were on their way; 0: what is noted now. NULL: nothing. */
-const struct trace_noted *trace_values_noted(const struct trace_values *values, uint32_t function,
+const struct calls_noted *calls_values_noted(const struct calls_values *values, uint32_t function,
                                              uint32_t place);
 
 /* Whether any values are noted. */
-bool trace_values_are_wanted(const struct calls_program *session);
+bool calls_values_are_wanted(const struct calls_program *session);
 
 /* Whether a rule needs debug information; and a text of what functions lack. */
-bool trace_values_needs(const struct rules_keep *rule);
-const char *trace_values_lack(const struct rules_keep *rule);
+bool calls_values_needs(const struct rules_keep *rule);
+const char *calls_values_lack(const struct rules_keep *rule);
 
-int trace_values_check(const struct trace_options *options, struct sprof_error *error);
+int calls_values_check(const struct trace_options *options, struct sprof_error *error);
 
 /* Finds values of chosen functions from `first` on, for the agent. */
-int trace_values_begin(struct calls_program *session, size_t first, struct sprof_error *error);
+int calls_values_begin(struct calls_program *session, size_t first, struct sprof_error *error);
 /* The same for functions that a command or a drill-down has added since. */
-int trace_values_serve(struct calls_program *session);
-void trace_values_release(struct trace_values *values);
+int calls_values_serve(struct calls_program *session);
+void calls_values_release(struct calls_values *values);
 
 /* Adds values for a new rule. */
-int trace_values_add(struct calls_program *session, uint32_t rule, struct sprof_error *error);
+int calls_values_add(struct calls_program *session, uint32_t rule, struct sprof_error *error);
 
 /* Checks again whether a seccomp filter could kill the program when the agent reads memory. */
-void trace_values_check_filter(struct calls_program *session);
+void calls_values_check_filter(struct calls_program *session);
 
 /* Returns enum probe_number; 0: no number. */
-uint8_t trace_values_number(const struct symbolize_type *type);
+uint8_t calls_values_number(const struct symbolize_type *type);
 
 /* Whether a value is a text, or leads to one. */
-bool trace_values_is_text(const struct symbolize_type *type);
+bool calls_values_is_text(const struct symbolize_type *type);
 
 /* Whether a captured value is what a parameter's words hold, not memory to which they lead. */
-static inline bool trace_captured_is_word(const struct symbolize_located *located)
+static inline bool calls_captured_is_word(const struct symbolize_located *located)
 {
     return located->base == SYMBOLIZE_OF_PARAMETER && !located->is_direct && !located->follows;
 }
 
 /* Whether the words are read from which a captured value, or the way to it, begins. */
-bool trace_captured_has_words(const struct trace_noted *noted,
+bool calls_captured_has_words(const struct calls_noted *noted,
                               const struct symbolize_located *located);
 
 /* Fills in which words have a function's values; then, which pieces of memory are copied. */
-void trace_values_plan_words(struct trace_noted *noted);
-void trace_values_plan(struct trace_noted *noted);
+void calls_values_plan_words(struct calls_noted *noted);
+void calls_values_plan(struct calls_noted *noted);
 
 /* Binds a rule's tests to values. Returns false if one is missing or no number. */
-bool trace_values_bind(struct trace_noted *noted, const struct rules_keep *rule, uint32_t number);
+bool calls_values_bind(struct calls_noted *noted, const struct rules_keep *rule, uint32_t number);
 
-struct trace_taken_values {
+struct calls_taken_values {
     struct probe_kept_values kept;
     uint8_t pieces[PROBE_PIECES_BYTES];
     size_t bytes, all; /* of pieces; with what is behind them */
@@ -150,44 +150,44 @@ struct trace_taken_values {
 };
 
 /* Adds rows for kept call `number`. Returns 0 or SPROF_ENOMEM. */
-int trace_values_take(struct calls_program *session, uint32_t function, uint32_t number,
-                      const struct trace_taken_values *taken);
+int calls_values_take(struct calls_program *session, uint32_t function, uint32_t number,
+                      const struct calls_taken_values *taken);
 
 /* == captured.c == */
 
-struct trace_capture_expressions {
+struct calls_capture_expressions {
     struct plan_expressions *each[RULES_CAPTURES]; /* NULL: all */
 };
-int trace_captures_open(const struct trace_options *options,
-                        struct trace_capture_expressions *expressions, struct sprof_error *error);
-void trace_captures_close(struct trace_capture_expressions *expressions);
+int calls_captures_open(const struct trace_options *options,
+                        struct calls_capture_expressions *expressions, struct sprof_error *error);
+void calls_captures_close(struct calls_capture_expressions *expressions);
 
 /* Sets a bit for each --capture. Returns 0 or a negative code. */
-int trace_captures_of(const struct calls_program *session,
-                      const struct trace_capture_expressions *expressions,
+int calls_captures_of(const struct calls_program *session,
+                      const struct calls_capture_expressions *expressions,
                       const struct plan_function *function, uint32_t *captures,
                       struct sprof_error *error);
 
-/* Returns how many, at most TRACE_CAPTURED_MOST. */
-uint32_t trace_captures_paths(const struct calls_program *session, uint32_t captures,
-                              const struct symbolize_path *paths[TRACE_CAPTURED_MOST]);
+/* Returns how many, at most CALLS_CAPTURED_MOST. */
+uint32_t calls_captures_paths(const struct calls_program *session, uint32_t captures,
+                              const struct symbolize_path *paths[CALLS_CAPTURED_MOST]);
 
-void trace_captures_note(struct calls_program *session, uint32_t captures,
+void calls_captures_note(struct calls_program *session, uint32_t captures,
                          const struct plan_function *function,
-                         const struct symbolize_signature *signature, struct trace_noted *noted);
+                         const struct symbolize_signature *signature, struct calls_noted *noted);
 
 /* Notes the value of --request, whose path is number `at` of the signature's. */
-void trace_captures_note_request(struct calls_program *session, uint32_t at,
+void calls_captures_note_request(struct calls_program *session, uint32_t at,
                                  const struct plan_function *function,
                                  const struct symbolize_signature *signature,
-                                 struct trace_noted *noted);
+                                 struct calls_noted *noted);
 
-void trace_captures_report(const struct calls_program *session);
+void calls_captures_report(const struct calls_program *session);
 
 /* == values_text.c == */
 
-struct trace_call_values {
-    const struct trace_noted *noted;
+struct calls_call_values {
+    const struct calls_noted *noted;
     const struct probe_kept_values *kept;
     bool is_early; /* show memory as at the entry */
     struct {
@@ -198,29 +198,29 @@ struct trace_call_values {
 };
 
 /* Missing pieces become unreadable. */
-void trace_values_cut(struct trace_call_values *call, const uint8_t *pieces, size_t bytes);
+void calls_values_cut(struct calls_call_values *call, const uint8_t *pieces, size_t bytes);
 
 /* These functions append to `text`. They return false if there is nothing. */
-bool trace_values_thrown_type(const struct trace_taken_values *taken, struct sprof_str *text);
+bool calls_values_thrown_type(const struct calls_taken_values *taken, struct sprof_str *text);
 
 /* Appends, for example, "std::out_of_range "bad field"". */
-bool trace_values_thrown(const struct trace_taken_values *taken, struct sprof_str *text);
+bool calls_values_thrown(const struct calls_taken_values *taken, struct sprof_str *text);
 
-/* `value`: a parameter or TRACE_RESULT. */
-bool trace_values_text(const struct trace_call_values *call, uint32_t value,
+/* `value`: a parameter or CALLS_RESULT. */
+bool calls_values_text(const struct calls_call_values *call, uint32_t value,
                        struct sprof_str *text);
 
 /* Returns piece_count if there is none. */
-uint32_t trace_values_piece(const struct trace_call_values *call, uint32_t value, uint32_t member);
+uint32_t calls_values_piece(const struct calls_call_values *call, uint32_t value, uint32_t member);
 
-void trace_values_captured(const struct trace_call_values *call, uint32_t captured,
+void calls_values_captured(const struct calls_call_values *call, uint32_t captured,
                            struct sprof_str *text);
 
 /* Counts parts that may change: members, or 1. */
-uint32_t trace_values_parts(const struct trace_call_values *call, uint32_t parameter);
+uint32_t calls_values_parts(const struct calls_call_values *call, uint32_t parameter);
 
 /* Appends "r->timeout" and "30 → 0". Returns false if it did not change or is unknown. */
-bool trace_values_changed(const struct trace_call_values *call, uint32_t parameter, uint32_t part,
+bool calls_values_changed(const struct calls_call_values *call, uint32_t parameter, uint32_t part,
                           struct sprof_str *name, struct sprof_str *text);
 
 #endif

@@ -7,7 +7,7 @@
 /* == Rows == */
 
 /* Whether a rule tests errno. */
-static bool tests_error(const struct trace_noted *noted)
+static bool tests_error(const struct calls_noted *noted)
 {
     bool tests = false;
     for (uint32_t i = 0; i < noted->binding_count; i++)
@@ -16,7 +16,7 @@ static bool tests_error(const struct trace_noted *noted)
 }
 
 /* Guesses by the type of the result. */
-static bool has_failed(const struct trace_noted *noted, const struct probe_kept_values *kept)
+static bool has_failed(const struct calls_noted *noted, const struct probe_kept_values *kept)
 {
     const struct symbolize_type *type = noted->signature.result.type;
     const uint64_t word = kept->words[PROBE_WORD_RAX];
@@ -61,15 +61,15 @@ static int put_words(struct calls_program *session, uint32_t number,
     return result;
 }
 
-static int put_changed(struct calls_program *session, const struct trace_call_values *call,
+static int put_changed(struct calls_program *session, const struct calls_call_values *call,
                        uint32_t number)
 {
     uint32_t position = STORE_AFTER;
     int result = 0;
     for (uint32_t i = 0; i < call->noted->signature.count && !result; i++)
-        for (uint32_t part = 0; part < trace_values_parts(call, i) && !result; part++) {
+        for (uint32_t part = 0; part < calls_values_parts(call, i) && !result; part++) {
             struct sprof_str name = {0}, text = {0};
-            if (trace_values_changed(call, i, part, &name, &text)) {
+            if (calls_values_changed(call, i, part, &name, &text)) {
                 const char *kept = name.failed
                                        ? NULL
                                        : sprof_arena_text(recording_batch_arena(session->recording),
@@ -82,37 +82,37 @@ static int put_changed(struct calls_program *session, const struct trace_call_va
     return result;
 }
 
-static int put_captured(struct calls_program *session, const struct trace_call_values *call,
+static int put_captured(struct calls_program *session, const struct calls_call_values *call,
                         uint32_t number)
 {
     int result = 0;
     for (uint32_t i = 0; i < call->noted->captured_count && !result; i++) {
-        const struct trace_captured *captured = &call->noted->captured[i];
+        const struct calls_captured *captured = &call->noted->captured[i];
         struct sprof_str text = {0};
         if (captured->is_half)
             continue;
         if (captured->is_second) {
-            trace_values_captured(call, i - 1, &text);
+            calls_values_captured(call, i - 1, &text);
             sprof_str_append(&text, " → ");
         }
-        trace_values_captured(call, i, &text);
+        calls_values_captured(call, i, &text);
         result = put_value(session, number, STORE_CAPTURED + i, captured->name,
                            captured->located->type->name, &text);
     }
     return result;
 }
 
-static int put_known(struct calls_program *session, const struct trace_noted *noted,
-                     uint32_t number, const struct trace_taken_values *taken)
+static int put_known(struct calls_program *session, const struct calls_noted *noted,
+                     uint32_t number, const struct calls_taken_values *taken)
 {
-    struct trace_call_values call = {.noted = noted, .kept = &taken->kept};
+    struct calls_call_values call = {.noted = noted, .kept = &taken->kept};
     int result = 0;
-    trace_values_cut(&call, taken->pieces, taken->bytes);
+    calls_values_cut(&call, taken->pieces, taken->bytes);
     call.is_early = noted->has_both;
     for (uint32_t i = 0; i < noted->signature.count && noted->has_arguments && !result; i++) {
         const struct symbolize_value *value = &noted->signature.parameters[i];
         struct sprof_str text = {0};
-        if (trace_values_text(&call, i, &text))
+        if (calls_values_text(&call, i, &text))
             result = put_value(session, number, i + 1, value->name ? value->name : "",
                                value->type->name, &text);
     }
@@ -123,14 +123,14 @@ static int put_known(struct calls_program *session, const struct trace_noted *no
         result = put_captured(session, &call, number);
     struct sprof_str text = {0};
     if (!result && (noted->has_arguments || noted->has_result) &&
-        trace_values_text(&call, TRACE_RESULT, &text))
+        calls_values_text(&call, CALLS_RESULT, &text))
         return put_value(session, number, 0, "", noted->signature.result.type->name, &text);
     sprof_str_release(&text);
     return result;
 }
 
 /* Writes errno only for failed calls or tests; otherwise it is an older one. */
-static int put_error(struct calls_program *session, const struct trace_noted *noted,
+static int put_error(struct calls_program *session, const struct calls_noted *noted,
                      uint32_t number, const struct probe_kept_values *kept)
 {
     struct sprof_str text = {0};
@@ -145,17 +145,17 @@ static int put_error(struct calls_program *session, const struct trace_noted *no
     return put_value(session, number, STORE_ERRNO, "errno", "int", &text);
 }
 
-int trace_values_take(struct calls_program *session, uint32_t function, uint32_t number,
-                      const struct trace_taken_values *taken)
+int calls_values_take(struct calls_program *session, uint32_t function, uint32_t number,
+                      const struct calls_taken_values *taken)
 {
-    const struct trace_noted *noted = trace_values_noted(&session->values, function, taken->place);
+    const struct calls_noted *noted = calls_values_noted(&session->values, function, taken->place);
     struct sprof_str text = {0};
     int result = !noted || noted->is_hidden ? 0
                  : noted->is_known          ? put_known(session, noted, number, taken)
                                             : put_words(session, number, &taken->kept);
     if (!result && noted && !noted->is_hidden)
         result = put_error(session, noted, number, &taken->kept);
-    if (!result && trace_values_thrown(taken, &text))
+    if (!result && calls_values_thrown(taken, &text))
         return put_value(session, number, STORE_EXCEPTION, "exception", NULL, &text);
     sprof_str_release(&text);
     return result;

@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-const struct trace_noted *trace_values_noted(const struct trace_values *values, uint32_t function,
+const struct calls_noted *calls_values_noted(const struct calls_values *values, uint32_t function,
                                              uint32_t place)
 {
     size_t low = 0, high = values->places.count;
@@ -25,12 +25,12 @@ const struct trace_noted *trace_values_noted(const struct trace_values *values, 
     return is_there ? values->places.items[low].noted : NULL;
 }
 
-void trace_values_cut(struct trace_call_values *call, const uint8_t *pieces, size_t bytes)
+void calls_values_cut(struct calls_call_values *call, const uint8_t *pieces, size_t bytes)
 {
     size_t at = 0;
     for (uint32_t i = 0; i < call->noted->piece_count; i++) {
         call->pieces[i].length = PROBE_PIECE_UNREADABLE;
-        if (call->noted->pieces[i].value == TRACE_STEP)
+        if (call->noted->pieces[i].value == CALLS_STEP)
             continue;
         if (bytes - at < 2)
             continue;
@@ -49,10 +49,10 @@ void trace_values_cut(struct trace_call_values *call, const uint8_t *pieces, siz
     }
 }
 
-uint32_t trace_values_piece(const struct trace_call_values *call, uint32_t value, uint32_t member)
+uint32_t calls_values_piece(const struct calls_call_values *call, uint32_t value, uint32_t member)
 {
     const uint32_t wanted =
-        value < SYMBOLIZE_PARAMETERS && call->is_early ? value + TRACE_EARLY : value;
+        value < SYMBOLIZE_PARAMETERS && call->is_early ? value + CALLS_EARLY : value;
     uint32_t i = 0;
     while (i < call->noted->piece_count &&
            (call->noted->pieces[i].value != wanted || call->noted->pieces[i].member != member))
@@ -160,7 +160,7 @@ static const char *absent(uint16_t length)
                                              : "unreadable";
 }
 
-static void append_copied(const struct trace_call_values *call, uint32_t piece,
+static void append_copied(const struct calls_call_values *call, uint32_t piece,
                           struct sprof_str *text)
 {
     const uint16_t length = call->pieces[piece].length;
@@ -174,11 +174,11 @@ static void append_copied(const struct trace_call_values *call, uint32_t piece,
 
 /* == Structures == */
 
-static void append_member_value(const struct trace_call_values *call, uint32_t value, uint32_t at,
+static void append_member_value(const struct calls_call_values *call, uint32_t value, uint32_t at,
                                 const struct symbolize_member *member, const uint8_t *bytes,
                                 size_t length, struct sprof_str *text)
 {
-    const uint32_t piece = trace_values_piece(call, value, at);
+    const uint32_t piece = calls_values_piece(call, value, at);
     const bool has_piece = piece < call->noted->piece_count;
     uint64_t address = 0;
     if (member->offset + 8 <= length)
@@ -192,7 +192,7 @@ static void append_member_value(const struct trace_call_values *call, uint32_t v
         sprof_str_append(text, "…");
 }
 
-static void append_members(const struct trace_call_values *call, uint32_t value,
+static void append_members(const struct calls_call_values *call, uint32_t value,
                            const struct symbolize_type *type, const uint8_t *bytes, size_t length,
                            struct sprof_str *text)
 {
@@ -221,10 +221,10 @@ static char *type_name(const uint8_t *bytes, size_t length)
 }
 
 /* Appends the object's class if it is not the declared one. */
-static void append_class(const struct trace_call_values *call, uint32_t value,
+static void append_class(const struct calls_call_values *call, uint32_t value,
                          const struct symbolize_type *type, struct sprof_str *text)
 {
-    const uint32_t piece = trace_values_piece(call, value, TRACE_CLASS);
+    const uint32_t piece = calls_values_piece(call, value, CALLS_CLASS);
     if (piece == call->noted->piece_count)
         return;
     const uint16_t length = call->pieces[piece].length;
@@ -263,7 +263,7 @@ static const struct {
     [PROBE_ADA] = {"Ada ", "exception", false, false},
 };
 
-bool trace_values_thrown_type(const struct trace_taken_values *taken, struct sprof_str *text)
+bool calls_values_thrown_type(const struct calls_taken_values *taken, struct sprof_str *text)
 {
     const struct probe_kept_values *kept = &taken->kept;
     const size_t left = taken->all - taken->bytes;
@@ -285,10 +285,10 @@ bool trace_values_thrown_type(const struct trace_taken_values *taken, struct spr
     return true;
 }
 
-bool trace_values_thrown(const struct trace_taken_values *taken, struct sprof_str *text)
+bool calls_values_thrown(const struct calls_taken_values *taken, struct sprof_str *text)
 {
     const struct probe_kept_values *kept = &taken->kept;
-    if (!trace_values_thrown_type(taken, text))
+    if (!calls_values_thrown_type(taken, text))
         return false;
     const uint8_t *said = taken->pieces + taken->bytes + kept->type_bytes;
     if (kept->has_text &&
@@ -299,10 +299,10 @@ bool trace_values_thrown(const struct trace_taken_values *taken, struct sprof_st
     return true;
 }
 
-static void append_object(const struct trace_call_values *call, uint32_t value,
+static void append_object(const struct calls_call_values *call, uint32_t value,
                           const struct symbolize_type *type, struct sprof_str *text)
 {
-    const uint32_t piece = trace_values_piece(call, value, TRACE_WHOLE);
+    const uint32_t piece = calls_values_piece(call, value, CALLS_WHOLE);
     if (piece == call->noted->piece_count) {
         sprof_str_append(text, "…");
         return;
@@ -324,13 +324,13 @@ static void append_object(const struct trace_call_values *call, uint32_t value,
 
 /* == All == */
 
-static void append_pointer(const struct trace_call_values *call, uint32_t value,
+static void append_pointer(const struct calls_call_values *call, uint32_t value,
                            const struct symbolize_type *type, uint64_t address,
                            struct sprof_str *text)
 {
     const bool is_reference = type->kind == SYMBOLIZE_REFERENCE,
                is_text = type->to && type->to->kind == SYMBOLIZE_CHARACTER;
-    const uint32_t piece = trace_values_piece(call, value, TRACE_WHOLE);
+    const uint32_t piece = calls_values_piece(call, value, CALLS_WHOLE);
     const bool has_piece = piece < call->noted->piece_count && address,
                is_there = has_piece && call->pieces[piece].length < PROBE_PIECE_ABSENT;
     if (!has_piece || !(is_reference || (is_text && is_there)))
@@ -345,13 +345,13 @@ static void append_pointer(const struct trace_call_values *call, uint32_t value,
         append_copied(call, piece, text);
 }
 
-static bool append_words(const struct trace_call_values *call, uint32_t value,
+static bool append_words(const struct calls_call_values *call, uint32_t value,
                          struct sprof_str *text)
 {
     const struct symbolize_signature *signature = &call->noted->signature;
     const struct symbolize_value *of =
-        value == TRACE_RESULT ? &signature->result : &signature->parameters[value];
-    const uint8_t *words = call->noted->words[value == TRACE_RESULT ? SYMBOLIZE_PARAMETERS : value];
+        value == CALLS_RESULT ? &signature->result : &signature->parameters[value];
+    const uint8_t *words = call->noted->words[value == CALLS_RESULT ? SYMBOLIZE_PARAMETERS : value];
     uint64_t bytes[2] = {0};
     for (int i = 0; i < 2; i++)
         if (words[i] < PROBE_WORDS_ALL)
@@ -370,9 +370,9 @@ static bool append_words(const struct trace_call_values *call, uint32_t value,
     return true;
 }
 
-bool trace_values_text(const struct trace_call_values *call, uint32_t value, struct sprof_str *text)
+bool calls_values_text(const struct calls_call_values *call, uint32_t value, struct sprof_str *text)
 {
-    const bool is_result = value == TRACE_RESULT;
+    const bool is_result = value == CALLS_RESULT;
     const struct symbolize_value *of =
         is_result ? &call->noted->signature.result : &call->noted->signature.parameters[value];
     const uint8_t *words = call->noted->words[is_result ? SYMBOLIZE_PARAMETERS : value];
@@ -380,7 +380,7 @@ bool trace_values_text(const struct trace_call_values *call, uint32_t value, str
         return false;
     if (of->is_constant)
         append_number(of->type, (const uint8_t *)&of->constant, sizeof of->constant, text);
-    else if (words[0] == TRACE_NO_WORD)
+    else if (words[0] == CALLS_NO_WORD)
         sprof_str_append(text, "–");
     else if (is_result ? !call->kept->has_result : !call->kept->has_words)
         sprof_str_append(text, "not saved");
@@ -391,14 +391,14 @@ bool trace_values_text(const struct trace_call_values *call, uint32_t value, str
 
 /* == Captures == */
 
-void trace_values_captured(const struct trace_call_values *call, uint32_t captured,
+void calls_values_captured(const struct calls_call_values *call, uint32_t captured,
                            struct sprof_str *text)
 {
     const struct symbolize_located *located = call->noted->captured[captured].located;
     const struct symbolize_type *type = located->type;
-    const uint32_t value = TRACE_CAPTURED + 2 * captured,
-                   piece = trace_values_piece(call, value, TRACE_WHOLE);
-    const bool is_word = trace_captured_is_word(located),
+    const uint32_t value = CALLS_CAPTURED + 2 * captured,
+                   piece = calls_values_piece(call, value, CALLS_WHOLE);
+    const bool is_word = calls_captured_is_word(located),
                is_piece = piece < call->noted->piece_count;
     const uint16_t length = is_piece ? call->pieces[piece].length : 0;
     uint64_t word = 0;
@@ -407,8 +407,8 @@ void trace_values_captured(const struct trace_call_values *call, uint32_t captur
         return;
     }
     if (is_word && ((!type->to && type->kind != SYMBOLIZE_STRING) ||
-                    call->noted->words[located->parameter][0] == TRACE_NO_WORD)) {
-        trace_values_text(call, located->parameter, text);
+                    call->noted->words[located->parameter][0] == CALLS_NO_WORD)) {
+        calls_values_text(call, located->parameter, text);
         return;
     }
     if (is_word)
@@ -440,29 +440,29 @@ static const struct symbolize_type *structure_of(const struct symbolize_value *p
     return type && type->kind == SYMBOLIZE_STRUCTURE ? type : NULL;
 }
 
-uint32_t trace_values_parts(const struct trace_call_values *call, uint32_t parameter)
+uint32_t calls_values_parts(const struct calls_call_values *call, uint32_t parameter)
 {
     const struct symbolize_type *structure =
         structure_of(&call->noted->signature.parameters[parameter]);
     return structure ? structure->member_count : 1;
 }
 
-static bool is_whole(const struct trace_call_values *call, uint32_t piece)
+static bool is_whole(const struct calls_call_values *call, uint32_t piece)
 {
     return piece < call->noted->piece_count && call->pieces[piece].length < PROBE_PIECE_ABSENT &&
            !call->pieces[piece].is_cut;
 }
 
 /* `is_elsewhere`: the member has its own piece. Returns false if it is incomplete. */
-static bool append_part(const struct trace_call_values *call, uint32_t parameter, uint32_t part,
+static bool append_part(const struct calls_call_values *call, uint32_t parameter, uint32_t part,
                         bool is_elsewhere, struct sprof_str *text)
 {
     const struct symbolize_value *of = &call->noted->signature.parameters[parameter];
     const struct symbolize_type *structure = structure_of(of);
-    const uint32_t whole = trace_values_piece(call, parameter, TRACE_WHOLE);
+    const uint32_t whole = calls_values_piece(call, parameter, CALLS_WHOLE);
     uint64_t address = 0;
     if (!structure)
-        return is_whole(call, whole) && trace_values_text(call, parameter, text);
+        return is_whole(call, whole) && calls_values_text(call, parameter, text);
     if (whole == call->noted->piece_count || call->pieces[whole].length >= PROBE_PIECE_ABSENT)
         return false;
     const struct symbolize_member *member = &structure->members[part];
@@ -470,25 +470,25 @@ static bool append_part(const struct trace_call_values *call, uint32_t parameter
         return false;
     if (member->type->bytes >= sizeof address)
         memcpy(&address, call->pieces[whole].bytes + member->offset, sizeof address);
-    if (is_elsewhere && address && !is_whole(call, trace_values_piece(call, parameter, part)))
+    if (is_elsewhere && address && !is_whole(call, calls_values_piece(call, parameter, part)))
         return false;
     append_member_value(call, parameter, part, member, call->pieces[whole].bytes,
                         call->pieces[whole].length, text);
     return true;
 }
 
-bool trace_values_changed(const struct trace_call_values *call, uint32_t parameter, uint32_t part,
+bool calls_values_changed(const struct calls_call_values *call, uint32_t parameter, uint32_t part,
                           struct sprof_str *name, struct sprof_str *text)
 {
     const struct symbolize_value *of = &call->noted->signature.parameters[parameter];
     const struct symbolize_type *structure = structure_of(of);
     const uint32_t piece_count = call->noted->piece_count;
-    struct trace_call_values early = *call;
+    struct calls_call_values early = *call;
     struct sprof_str before = {0}, after = {0};
     early.is_early = true;
     const bool is_elsewhere =
-        structure && (trace_values_piece(&early, parameter, part) < piece_count ||
-                      trace_values_piece(call, parameter, part) < piece_count);
+        structure && (calls_values_piece(&early, parameter, part) < piece_count ||
+                      calls_values_piece(call, parameter, part) < piece_count);
     const bool has = append_part(&early, parameter, part, is_elsewhere, &before) &&
                      append_part(call, parameter, part, is_elsewhere, &after) && before.text &&
                      after.text,

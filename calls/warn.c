@@ -35,7 +35,7 @@ struct stuck {
     uint32_t function, slab;
 };
 
-struct trace_warnings {
+struct calls_warnings {
     SPROF_VEC(uint64_t) stuck_ns; /* by probe; 0: no limit */
     SPROF_VEC(struct stuck) reported;
     uint64_t next_ns;
@@ -43,7 +43,7 @@ struct trace_warnings {
 
 /* == What is wanted == */
 
-bool trace_warns(const struct trace_options *options)
+bool calls_warns(const struct trace_options *options)
 {
     return options->warn.over_count || options->warn.watchdog_count ||
            options->warn.stack_percent > 0 || options->warn.heap_count;
@@ -61,12 +61,12 @@ static int check_limits(const struct trace_limit *limits, size_t count, struct s
     return result;
 }
 
-int trace_warnings_check(const struct trace_options *options, struct sprof_error *error)
+int calls_warnings_check(const struct trace_options *options, struct sprof_error *error)
 {
     int result = check_limits(options->warn.over, options->warn.over_count, error);
     if (!result)
         result = check_limits(options->warn.watchdog, options->warn.watchdog_count, error);
-    return result ? result : trace_heap_check_options(options, error);
+    return result ? result : probing_heap_check_options(options, error);
 }
 
 /* Returns 0 if there is none. */
@@ -110,7 +110,7 @@ static int set_limits(struct calls_program *session, size_t first,
     const struct trace_options *options = &session->options;
     int result = 0;
     for (size_t i = first; i < session->probes.count && !result; i++) {
-        const struct trace_probe *probe = &session->probes.items[i];
+        const struct probing_probe *probe = &session->probes.items[i];
         const bool may_be_on = probe->is_chosen || probe->is_spare;
         uint64_t slow_ns = 0, stuck_ns = 0;
         if (may_be_on)
@@ -135,18 +135,18 @@ static int report_unfound(const struct calls_program *session, const char *optio
     int result = 0;
     for (size_t i = 0; i < count && !result; i++)
         if (each[i])
-            result = trace_report_unfound(&session->probing, option, limits[i].function, each[i],
-                                          false, error);
+            result = probing_report_unfound(&session->probing, option, limits[i].function, each[i],
+                                            false, error);
     return result;
 }
 
-int trace_warnings_begin(struct calls_program *session, size_t first, struct sprof_error *error)
+int calls_warnings_begin(struct calls_program *session, size_t first, struct sprof_error *error)
 {
     const struct trace_options *options = &session->options;
     struct plan_expressions **slow = NULL, **stuck = NULL;
-    if (!trace_warns(options))
+    if (!calls_warns(options))
         return 0;
-    trace_find_tick(session);
+    calls_find_tick(session);
     if (!session->warnings && !(session->warnings = calloc(1, sizeof *session->warnings)))
         return sprof_error_memory(error);
     if (options->warn.stack_percent > 0)
@@ -159,7 +159,7 @@ int trace_warnings_begin(struct calls_program *session, size_t first, struct spr
     if (!result)
         result = set_limits(session, first, slow, stuck, error);
     const bool is_all =
-        !first && !options->children && !trace_has_others(&session->probing); /* so far */
+        !first && !options->children && !probing_has_others(&session->probing); /* so far */
     if (!result && is_all)
         result = report_unfound(session, "warn-over", options->warn.over, slow,
                                 options->warn.over_count, error);
@@ -204,7 +204,7 @@ static void describe(struct sprof_str *text, const char *function, const struct 
                           function, value / 1e6, bound / 1e6);
 }
 
-static void say(struct calls_program *session, const struct trace_thread *thread,
+static void say(struct calls_program *session, const struct calls_thread *thread,
                 const char *function, const struct store_warning *row,
                 const struct probe_warning *noted)
 {
@@ -225,10 +225,10 @@ static void say(struct calls_program *session, const struct trace_thread *thread
 static int put(struct calls_program *session, uint32_t slab, uint32_t function, const char *kind,
                uint64_t ticks, uint64_t value, uint64_t bound, const struct probe_warning *noted)
 {
-    const struct trace_thread *thread = session->threads.of_slab[slab];
-    const struct trace_probe *probe = &session->probes.items[function];
+    const struct calls_thread *thread = session->threads.of_slab[slab];
+    const struct probing_probe *probe = &session->probes.items[function];
     uint32_t node;
-    const int result = trace_node_of(session, function, 0, &node);
+    const int result = calls_node_of(session, function, 0, &node);
     session->counts.unplaced_warnings += result == SPROF_ENOTFOUND;
     if (result)
         return result == SPROF_ENOTFOUND ? 0 : result;
@@ -274,7 +274,7 @@ static int take_noted(struct calls_program *session, const struct probe_warning 
                                         [PROBE_STACK] = "stack",
                                         [PROBE_HEAP] = "heap",
                                         [PROBE_CHUNK] = "chunk"};
-    if (trace_meet_thread(session, noted->slab))
+    if (calls_meet_thread(session, noted->slab))
         return SPROF_ENOMEM;
     if (!is_known(session, noted->function, noted->slab) ||
         noted->kind >= sizeof kinds / sizeof *kinds || !kinds[noted->kind]) {
@@ -286,7 +286,7 @@ static int take_noted(struct calls_program *session, const struct probe_warning 
                in_ns((double)noted->value, scale), in_ns((double)noted->limit, scale), noted);
 }
 
-int trace_warnings_read(struct calls_program *session)
+int calls_warnings_read(struct calls_program *session)
 {
     if (!session->warnings)
         return 0;
@@ -316,7 +316,7 @@ static bool read_record(const struct calls_program *session, pid_t pid, uint64_t
     return record->serial == thread->serial;
 }
 
-static bool was_told(const struct trace_warnings *warnings, const struct stuck *stuck)
+static bool was_told(const struct calls_warnings *warnings, const struct stuck *stuck)
 {
     for (size_t i = 0; i < warnings->reported.count; i++)
         if (warnings->reported.items[i].begin == stuck->begin &&
@@ -330,7 +330,7 @@ static bool was_told(const struct trace_warnings *warnings, const struct stuck *
 static int check_record(struct calls_program *session, uint32_t slab, const struct thread *thread,
                         uint64_t at, const struct record *record)
 {
-    struct trace_warnings *warnings = session->warnings;
+    struct calls_warnings *warnings = session->warnings;
     const uint64_t now = probe_ticks();
     const uint64_t stat = record->stat & ((UINT64_C(1) << PROBE_PATH_AT) - 1);
     const uint64_t function = (stat - thread->stats) / sizeof(struct probe_stat);
@@ -396,13 +396,13 @@ static int find_stuck(struct calls_program *session)
     return result;
 }
 
-int trace_warnings_collect(struct calls_program *session)
+int calls_warnings_collect(struct calls_program *session)
 {
-    const int result = trace_warnings_read(session);
+    const int result = calls_warnings_read(session);
     return result || !session->warnings ? result : find_stuck(session);
 }
 
-void trace_warnings_free(struct calls_program *session)
+void calls_warnings_free(struct calls_program *session)
 {
     if (!session->warnings)
         return;

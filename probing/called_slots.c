@@ -56,7 +56,7 @@ static int scan_code(struct search *search, const struct image *image)
     return 0;
 }
 
-int trace_called_slots(struct image *image, struct sprof_map *slots)
+int probing_called_slots(struct image *image, struct sprof_map *slots)
 {
     struct search search = {0};
     int result = list_slots(&search, image);

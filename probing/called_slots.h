@@ -6,6 +6,6 @@
 
 /* Code may also read slots of GLOB_DAT relocations as addresses. *slots: vaddr → 1; excludes slots
  * with anything like another use. Returns 0 or SPROF_ENOMEM. */
-int trace_called_slots(struct image *image, struct sprof_map *slots);
+int probing_called_slots(struct image *image, struct sprof_map *slots);
 
 #endif

@@ -17,7 +17,7 @@ struct position {
     uint32_t file, function;
 };
 
-struct trace_callees {
+struct probing_callees {
     struct probing_program *session;
     SPROF_VEC(uint8_t *) levels; /* by file and function */
     SPROF_VEC(struct position) waiting;
@@ -30,17 +30,17 @@ struct trace_callees {
 
 /* == Looking up == */
 
-static const struct plan_function *function_at(const struct trace_callees *callees,
+static const struct plan_function *function_at(const struct probing_callees *callees,
                                                struct position position)
 {
     return &callees->session->files.items[position.file].plan.functions[position.function];
 }
 
-static int list_functions(struct trace_callees *callees)
+static int list_functions(struct probing_callees *callees)
 {
     const struct probing_program *session = callees->session;
     for (uint32_t f = 0; f < session->files.count; f++) {
-        const struct trace_file *file = &session->files.items[f];
+        const struct probing_file *file = &session->files.items[f];
         uint8_t *levels = calloc(file->plan.function_count + 1, 1);
         if (!levels || sprof_vec_push(&callees->levels, levels)) {
             free(levels);
@@ -66,13 +66,13 @@ static int list_functions(struct trace_callees *callees)
 }
 
 /* Callees replace a function without a probe. */
-static bool is_passed_through(const struct trace_callees *callees, struct position position)
+static bool is_passed_through(const struct probing_callees *callees, struct position position)
 {
     return callees->probed.count && !callees->probed.items[position.file][position.function] &&
            callees->session->files.items[position.file].is_chosen;
 }
 
-static int want(struct trace_callees *callees, struct position position, uint8_t level)
+static int want(struct probing_callees *callees, struct position position, uint8_t level)
 {
     level = (uint8_t)(level + is_passed_through(callees, position));
     uint8_t *known = &callees->levels.items[position.file][position.function];
@@ -82,13 +82,13 @@ static int want(struct trace_callees *callees, struct position position, uint8_t
     return sprof_vec_push(&callees->waiting, position) ? SPROF_ENOMEM : 0;
 }
 
-static int want_address(struct trace_callees *callees, uint64_t address, uint8_t level)
+static int want_address(struct probing_callees *callees, uint64_t address, uint8_t level)
 {
     const uint64_t *number = sprof_map_get(&callees->by_start, address);
     return number ? want(callees, callees->by_address.items[*number], level) : 0;
 }
 
-static int want_name(struct trace_callees *callees, const char *name, uint8_t level)
+static int want_name(struct probing_callees *callees, const char *name, uint8_t level)
 {
     const uint64_t *number =
         sprof_map_get(&callees->by_name, sprof_hash_bytes(name, strcspn(name, "@")));
@@ -98,7 +98,7 @@ static int want_name(struct trace_callees *callees, const char *name, uint8_t le
 /* == Following == */
 
 /* Until the loader fills the slot, the symbol's name identifies the function. */
-static int follow_slot(struct trace_callees *callees, const struct trace_file *file,
+static int follow_slot(struct probing_callees *callees, const struct probing_file *file,
                        const struct plan_callee *callee, uint8_t level)
 {
     uint64_t target = 0;
@@ -111,9 +111,9 @@ static int follow_slot(struct trace_callees *callees, const struct trace_file *f
 }
 
 /* A split-off part belongs to its function's level. */
-static int follow(struct trace_callees *callees, struct position position)
+static int follow(struct probing_callees *callees, struct position position)
 {
-    const struct trace_file *file = &callees->session->files.items[position.file];
+    const struct probing_file *file = &callees->session->files.items[position.file];
     const struct plan_function *function = function_at(callees, position);
     const uint8_t level = callees->levels.items[position.file][position.function];
     int result = 0;
@@ -148,7 +148,7 @@ static char *cut_depth(struct probing_program *session, const char *text, uint8_
     return expression;
 }
 
-static int add_roots(struct trace_callees *callees, const char *text, bool must_find,
+static int add_roots(struct probing_callees *callees, const char *text, bool must_find,
                      struct sprof_error *error)
 {
     const struct probing_program *session = callees->session;
@@ -188,34 +188,34 @@ static int add_roots(struct trace_callees *callees, const char *text, bool must_
     return result;
 }
 
-static int mark_probed(struct trace_callees *callees)
+static int mark_probed(struct probing_callees *callees)
 {
     const struct probing_program *session = callees->session;
     for (size_t f = 0; f < session->files.count; f++) {
-        const struct trace_file *file = &session->files.items[f];
+        const struct probing_file *file = &session->files.items[f];
         uint8_t *probed = calloc(file->plan.function_count + 1, 1);
         if (!probed || sprof_vec_push(&callees->probed, probed)) {
             free(probed);
             return SPROF_ENOMEM;
         }
         for (size_t i = file->first; i < file->first + file->count; i++) {
-            const struct trace_probe *probe = &session->probes.items[i];
+            const struct probing_probe *probe = &session->probes.items[i];
             probed[probe->function - file->plan.functions] = probe->is_chosen || probe->is_spare;
         }
     }
     return 0;
 }
 
-static int begin(struct trace_callees **out, struct probing_program *session)
+static int begin(struct probing_callees **out, struct probing_program *session)
 {
-    struct trace_callees *callees = *out = calloc(1, sizeof *callees);
+    struct probing_callees *callees = *out = calloc(1, sizeof *callees);
     if (!callees)
         return SPROF_ENOMEM;
     callees->session = session;
     return list_functions(callees);
 }
 
-static int follow_all(struct trace_callees *callees)
+static int follow_all(struct probing_callees *callees)
 {
     int result = 0;
     while (callees->waiting.count && !result)
@@ -223,15 +223,15 @@ static int follow_all(struct trace_callees *callees)
     return result;
 }
 
-const char *trace_callees_expression(struct probing_program *session, const char *text)
+const char *probing_callees_expression(struct probing_program *session, const char *text)
 {
     uint8_t level;
     return cut_depth(session, text, &level);
 }
 
-int trace_callees_find(struct trace_callees **out, struct probing_program *session,
-                       const char *const *roots, size_t count, bool must_find,
-                       struct sprof_error *error)
+int probing_callees_find(struct probing_callees **out, struct probing_program *session,
+                         const char *const *roots, size_t count, bool must_find,
+                         struct sprof_error *error)
 {
     int result = begin(out, session) ? sprof_error_memory(error) : 0;
     for (size_t i = 0; i < count && !result; i++)
@@ -242,7 +242,7 @@ int trace_callees_find(struct trace_callees **out, struct probing_program *sessi
 }
 
 /* Also counts slots without a symbol, which may hold data. */
-static uint32_t open_calls(const struct trace_file *file, const struct plan_function *function)
+static uint32_t open_calls(const struct probing_file *file, const struct plan_function *function)
 {
     uint32_t open = function->open_calls;
     for (uint32_t i = 0; i < function->callees; i++) {
@@ -252,12 +252,12 @@ static uint32_t open_calls(const struct trace_file *file, const struct plan_func
     return open;
 }
 
-int trace_callees_of(struct trace_callees **out, struct probing_program *session, uint32_t file,
-                     size_t function, bool *open, bool *foreign)
+int probing_callees_of(struct probing_callees **out, struct probing_program *session, uint32_t file,
+                       size_t function, bool *open, bool *foreign)
 {
     const struct position position = {file, (uint32_t)function};
     int result = begin(out, session);
-    struct trace_callees *callees = *out;
+    struct probing_callees *callees = *out;
     if (!result)
         result = mark_probed(callees);
     if (!result)
@@ -267,7 +267,7 @@ int trace_callees_of(struct trace_callees **out, struct probing_program *session
     *open = *foreign = false;
     for (size_t n = 0; n < (result ? 0 : callees->by_address.count); n++) {
         const struct position at = callees->by_address.items[n];
-        const struct trace_file *of = &session->files.items[at.file];
+        const struct probing_file *of = &session->files.items[at.file];
         if (!of->is_chosen || callees->levels.items[at.file][at.function] < 2)
             continue;
         *open |= open_calls(of, function_at(callees, at)) > 0;
@@ -276,12 +276,12 @@ int trace_callees_of(struct trace_callees **out, struct probing_program *session
     return result;
 }
 
-int trace_callees_called(struct trace_callees **out, struct probing_program *session)
+int probing_callees_called(struct probing_callees **out, struct probing_program *session)
 {
     int result = begin(out, session);
-    struct trace_callees *callees = *out;
+    struct probing_callees *callees = *out;
     for (size_t f = 0; f < session->files.count && !result; f++) {
-        const struct trace_file *file = &session->files.items[f];
+        const struct probing_file *file = &session->files.items[f];
         for (size_t i = 0; i < file->plan.callee_count && !result; i++) {
             const struct plan_callee *callee = &file->plan.callees[i];
             result = callee->is_slot
@@ -292,21 +292,21 @@ int trace_callees_called(struct trace_callees **out, struct probing_program *ses
     return result;
 }
 
-bool trace_callees_wants(const struct trace_callees *callees, uint32_t file, size_t function)
+bool probing_callees_wants(const struct probing_callees *callees, uint32_t file, size_t function)
 {
     return callees && callees->levels.items[file][function];
 }
 
 /* == What is left open == */
 
-void trace_callees_report_open(const struct trace_callees *callees)
+void probing_callees_report_open(const struct probing_callees *callees)
 {
     const struct probing_program *session = callees->session;
     struct sprof_str names = {0};
     size_t functions = 0, calls = 0;
     for (size_t n = 0; n < callees->by_address.count; n++) {
         const struct position position = callees->by_address.items[n];
-        const struct trace_file *file = &session->files.items[position.file];
+        const struct probing_file *file = &session->files.items[position.file];
         const struct plan_function *function = function_at(callees, position);
         /* the last level's callees do not count */
         const uint32_t open =
@@ -331,7 +331,7 @@ void trace_callees_report_open(const struct trace_callees *callees)
     sprof_str_release(&names);
 }
 
-void trace_callees_free(struct trace_callees *callees)
+void probing_callees_free(struct probing_callees *callees)
 {
     if (!callees)
         return;

@@ -23,7 +23,7 @@ enum { SPARES_MOST = 65536 };
 struct chooser {
     struct probing_program *session;
     struct plan_expressions *expressions;
-    struct trace_callees *callees; /* or NULL */
+    struct probing_callees *callees; /* or NULL */
     struct sprof_suggestions near, near_modules;
     size_t seen;      /* functions in chosen modules */
     size_t nameless;  /* of these: without a name */
@@ -94,7 +94,7 @@ static bool wants(void *context, const struct image_request *file)
     const char *slash = strrchr(path, '/'), *name = slash ? slash + 1 : path;
     return strcmp(name, PROBE_LIBRARY) != 0 && strcmp(name, PROBE_MAPPED_LIBRARY) != 0 &&
            (is_chosen(chooser, path) || may_leave_frames(path) ||
-            trace_heap_is_allocator(chooser->session, file));
+            probing_heap_is_allocator(chooser->session, file));
 }
 
 static bool wants_or_notes(void *context, const struct image_request *file)
@@ -131,22 +131,22 @@ static bool sees_clock_go(const struct probing_program *session, uint32_t file,
 
 /* Glibc's clone, which begins threads and processes, some with the data of their creator's thread.
  * Split-off parts of the same name follow it. */
-static bool clones(const struct probing_program *session, const struct trace_file *file,
+static bool clones(const struct probing_program *session, const struct probing_file *file,
                    const struct plan_function *function)
 {
     const bool is_named = function->linkage_name && !strcmp(function->linkage_name, "clone");
     const char *before =
         is_named && function != file->plan.functions ? function[-1].linkage_name : NULL;
     return is_named && session->way->has_agent && function->mechanism == PLAN_PROLOGUE &&
-           trace_is_glibc(file->path) && !(before && !strcmp(before, "clone"));
+           probing_is_glibc(file->path) && !(before && !strcmp(before, "clone"));
 }
 
 /* Glibc's syscall can do what prctl and clone do. */
-static bool makes_any_call(const struct probing_program *session, const struct trace_file *file,
+static bool makes_any_call(const struct probing_program *session, const struct probing_file *file,
                            const struct plan_function *function)
 {
     return session->way->has_agent && function->linkage_name &&
-           !strcmp(function->linkage_name, "syscall") && trace_is_glibc(file->path);
+           !strcmp(function->linkage_name, "syscall") && probing_is_glibc(file->path);
 }
 
 /* See <sprof.h>. */
@@ -166,7 +166,7 @@ static bool stops_at_thunks(const char *path)
 
 /* Return addresses stay unchanged if a runtime walks stacks or a library copies them. */
 static enum probe_tier tier_of(const struct probing_program *session,
-                               const struct trace_probe *probe)
+                               const struct probing_probe *probe)
 {
     const struct plan_function *function = probe->function;
     if (probe->operation && !probe->is_chosen)
@@ -199,7 +199,7 @@ static int is_wanted(const struct chooser *chooser, uint32_t file,
     const int excluded = plan_expressions_exclude(chooser->expressions, function, chooser->error);
     if (excluded)
         return excluded < 0 ? excluded : 0;
-    if (trace_callees_wants(chooser->callees, file, index))
+    if (probing_callees_wants(chooser->callees, file, index))
         return 1;
     return plan_expressions_include(chooser->expressions)
                ? plan_expressions_match(chooser->expressions, function, chooser->error)
@@ -210,7 +210,7 @@ static bool is_needed(const struct probing_program *session, uint32_t file,
                       const struct plan_function *function)
 {
     return leaves(function) ||
-           trace_heap_operation(&session->options, &session->files.items[file], function) ||
+           probing_heap_operation(&session->options, &session->files.items[file], function) ||
            sees_clock_go(session, file, function) || remarks(session, function) ||
            clones(session, &session->files.items[file], function) ||
            makes_any_call(session, &session->files.items[file], function);
@@ -240,17 +240,17 @@ static int choose_function(struct chooser *chooser, uint32_t file,
     if (found && !can)
         (*(session->way->only_embedded ? &chooser->elsewhere : &session->counts.refused))++;
     const bool needed = can && is_needed(session, file, function);
-    const bool is_spare = can && !found && !needed && in_module && trace_has_spares(session);
+    const bool is_spare = can && !found && !needed && in_module && probing_has_spares(session);
     if (!can || (!found && !needed && !is_spare))
         return 0;
-    const struct trace_probe probe = {
+    const struct probing_probe probe = {
         .file = file,
         .function = function,
         .thunk = (uint32_t)session->probes.count,
         .is_chosen = found > 0,
         .is_spare = is_spare,
         .operation =
-            trace_heap_operation(&session->options, &session->files.items[file], function)};
+            probing_heap_operation(&session->options, &session->files.items[file], function)};
     return sprof_vec_push(&session->probes, probe) ? sprof_error_memory(chooser->error) : 0;
 }
 
@@ -270,13 +270,13 @@ static int take_module(void *context, struct plan_module *module)
                           "%s: the process runs other bytes of %zu function%s than the file has",
                           module->path, module->differing, sprof_plural(module->differing));
     const char *path = sprof_arena_text(&session->arena, module->path);
-    const struct trace_file file = {.plan = module->plan,
-                                    .path = path,
-                                    .identity = module->identity,
-                                    .bias = module->bias,
-                                    .loaded_at = module->address,
-                                    .is_chosen = is_chosen(chooser, module->path),
-                                    .on_demand = waits_for_demand(chooser, module->path)};
+    const struct probing_file file = {.plan = module->plan,
+                                      .path = path,
+                                      .identity = module->identity,
+                                      .bias = module->bias,
+                                      .loaded_at = module->address,
+                                      .is_chosen = is_chosen(chooser, module->path),
+                                      .on_demand = waits_for_demand(chooser, module->path)};
     if (module->plan.runtime && session->way->has_agent)
         session->untimed.runtime = sprof_arena_text(&session->arena, module->plan.runtime);
     if (!path || sprof_vec_push(&session->files, file))
@@ -289,7 +289,7 @@ static void drop_spares(struct probing_program *session, uint32_t first_file)
 {
     size_t kept = session->files.items[first_file].first;
     for (uint32_t f = first_file; f < session->files.count; f++) {
-        struct trace_file *file = &session->files.items[f];
+        struct probing_file *file = &session->files.items[f];
         const size_t first = file->first, end = first + file->count;
         file->first = kept;
         for (size_t i = first; i < end; i++) {
@@ -312,10 +312,10 @@ static int choose_functions(struct chooser *chooser, uint32_t first_file)
     int result = 0;
     if (session->options.children_of_count)
         result =
-            trace_callees_find(&chooser->callees, session, session->options.children_of,
-                               session->options.children_of_count, !first_file, chooser->error);
+            probing_callees_find(&chooser->callees, session, session->options.children_of,
+                                 session->options.children_of_count, !first_file, chooser->error);
     for (uint32_t f = first_file; f < session->files.count && !result; f++) {
-        struct trace_file *file = &session->files.items[f];
+        struct probing_file *file = &session->files.items[f];
         file->first = session->probes.count;
         for (size_t i = 0; i < file->plan.function_count && !result; i++)
             result = choose_function(chooser, f, &file->plan.functions[i]);
@@ -329,8 +329,8 @@ static int choose_functions(struct chooser *chooser, uint32_t first_file)
         if (session->probes.items[i].file >= first_file)
             session->probes.items[i].tier = (uint8_t)tier_of(session, &session->probes.items[i]);
     if (!result && chooser->callees && !first_file)
-        trace_callees_report_open(chooser->callees);
-    trace_callees_free(chooser->callees);
+        probing_callees_report_open(chooser->callees);
+    probing_callees_free(chooser->callees);
     chooser->callees = NULL;
     return result;
 }
@@ -418,14 +418,14 @@ static int open_chooser(struct chooser *chooser, struct probing_program *session
                                  error);
 }
 
-bool trace_wants(struct probing_program *session, const struct image_request *file)
+bool probing_wants(struct probing_program *session, const struct image_request *file)
 {
     const struct chooser chooser = {.session = session};
     return wants((void *)&chooser, file);
 }
 
-int trace_choose_module(struct probing_program *session, struct plan_module *module,
-                        struct sprof_error *error)
+int probing_choose_module(struct probing_program *session, struct plan_module *module,
+                          struct sprof_error *error)
 {
     const size_t probes = session->probes.count;
     struct chooser chooser;
@@ -436,7 +436,7 @@ int trace_choose_module(struct probing_program *session, struct plan_module *mod
     if (!result)
         result = choose_functions(&chooser, number);
     const size_t most =
-        session->capacity - trace_points_count(session) - trace_outside_room(session);
+        session->capacity - probing_points_count(session) - probing_outside_room(session);
     if (!result && session->probes.count > most) {
         sprof_error_set(error, SPROF_ELIMIT, 0,
                         "%s has %zu functions, and there is room for %zu: choose fewer with "
@@ -450,26 +450,26 @@ int trace_choose_module(struct probing_program *session, struct plan_module *mod
     return result;
 }
 
-int trace_choose(struct probing_program *session, struct sprof_error *error)
+int probing_choose(struct probing_program *session, struct sprof_error *error)
 {
     const struct trace_options *options = &session->options;
     struct chooser chooser;
     struct cache *cache = options->no_cache ? NULL : cache_open(NULL);
     bool generated;
     int result = open_chooser(&chooser, session, error);
-    session->has_all_spares = trace_has_spares(session);
+    session->has_all_spares = probing_has_spares(session);
     if (!result)
         result = plan_process(session->process.pid,
                               session->way->only_embedded ? session->process.code_fd : -1, cache,
                               NULL, wants_or_notes, take_module, &chooser, &generated, error);
-    if (!result && trace_stack_copiers_find(session))
+    if (!result && probing_stack_copiers_find(session))
         result = sprof_error_memory(error);
     if (!result)
-        result = trace_heap_find(session, error);
+        result = probing_heap_find(session, error);
     if (!result)
         result = choose_functions(&chooser, 0);
     if (!result)
-        result = trace_heap_check_probes(session, error);
+        result = probing_heap_check_probes(session, error);
     if (!result && chooser.elsewhere)
         sprof_log_message(session->options.log, SPROF_LOG_NOTE,
                           "%zu of %zu chosen functions have no probe in their files, which `sprof "

@@ -97,8 +97,8 @@ static const char *why_none(const struct probing_program *session)
 static int refuse_expression(struct probing_program *session, const char *text,
                              struct sprof_error *error)
 {
-    const char *roots = trace_children_text(text);
-    if (roots && !(text = trace_callees_expression(session, roots)))
+    const char *roots = probing_children_text(text);
+    if (roots && !(text = probing_callees_expression(session, roots)))
         return sprof_error_memory(error);
     struct plan_expressions *expressions = NULL;
     struct missed missed = {.expression = text};
@@ -125,11 +125,11 @@ static int refuse_expression(struct probing_program *session, const char *text,
 }
 
 static int refuse_module(const struct probing_program *session,
-                         const struct trace_addresses *addresses, struct sprof_error *error)
+                         const struct probing_addresses *addresses, struct sprof_error *error)
 {
     struct sprof_str names = {0};
     for (size_t f = 0; f < session->files.count; f++) {
-        const struct trace_file *file = &session->files.items[f];
+        const struct probing_file *file = &session->files.items[f];
         const char *slash = strrchr(file->path, '/');
         if (file->is_chosen && file->count)
             sprof_str_appendf(&names, "%s%s", names.length ? ", " : "",
@@ -144,9 +144,10 @@ static int refuse_module(const struct probing_program *session,
 }
 
 static uint64_t distance(const struct probing_program *session,
-                         const struct trace_addresses *addresses, const struct trace_probe *probe)
+                         const struct probing_addresses *addresses,
+                         const struct probing_probe *probe)
 {
-    const struct trace_file *file = &session->files.items[probe->file];
+    const struct probing_file *file = &session->files.items[probe->file];
     const uint64_t at = probe->function->start + (addresses->module ? 0 : file->bias);
     return at > addresses->from ? at - addresses->from : addresses->from - at;
 }
@@ -154,22 +155,22 @@ static uint64_t distance(const struct probing_program *session,
 static int refuse_addresses(const struct probing_program *session, const char *text,
                             struct sprof_error *error)
 {
-    struct trace_addresses addresses;
-    const struct trace_probe *nearest = NULL;
-    const int result = trace_read_addresses(text, &addresses, error);
+    struct probing_addresses addresses;
+    const struct probing_probe *nearest = NULL;
+    const int result = probing_read_addresses(text, &addresses, error);
     if (result)
         return result;
     for (size_t i = 0; i < session->probes.count; i++) {
-        const struct trace_probe *probe = &session->probes.items[i];
+        const struct probing_probe *probe = &session->probes.items[i];
         if (probe->is_chosen &&
-            trace_is_of_module(&session->files.items[probe->file], &addresses) &&
+            probing_is_of_module(&session->files.items[probe->file], &addresses) &&
             (!nearest ||
              distance(session, &addresses, probe) < distance(session, &addresses, nearest)))
             nearest = probe;
     }
     if (!nearest)
         return refuse_module(session, &addresses, error);
-    const struct trace_file *file = &session->files.items[nearest->file];
+    const struct probing_file *file = &session->files.items[nearest->file];
     const char *slash = strrchr(file->path, '/');
     const uint64_t start = nearest->function->start;
     return sprof_error_set(error, SPROF_EUSAGE, 0,
@@ -179,17 +180,17 @@ static int refuse_addresses(const struct probing_program *session, const char *t
                            text, nearest->function->name, (unsigned long long)(start + file->bias),
                            slash ? slash + 1 : file->path, (unsigned long long)start);
 }
-int trace_refuse_empty_range(struct probing_program *session, const char *text,
-                             struct sprof_error *error)
+int probing_refuse_empty_range(struct probing_program *session, const char *text,
+                               struct sprof_error *error)
 {
     const struct probing_program *any =
         session->group->programs.count ? session->group->programs.items[0] : session;
-    return trace_are_addresses(text) ? refuse_addresses(any, text, error)
-                                     : refuse_expression(session, text, error);
+    return probing_are_addresses(text) ? refuse_addresses(any, text, error)
+                                       : refuse_expression(session, text, error);
 }
 
 /* Reports them, which is no error: later programs may have the functions. */
-static int append_empty(const struct probing_program *session, const struct trace_range *range,
+static int append_empty(const struct probing_program *session, const struct probing_range *range,
                         struct sprof_str *answer, struct sprof_error *error)
 {
     struct plan_expressions *expressions = NULL;
@@ -206,8 +207,8 @@ static int append_empty(const struct probing_program *session, const struct trac
     return 0;
 }
 
-int trace_ranges_append_empty(const struct probing_program *session, uint64_t since_ns,
-                              struct sprof_str *answer, struct sprof_error *error)
+int probing_ranges_append_empty(const struct probing_program *session, uint64_t since_ns,
+                                struct sprof_str *answer, struct sprof_error *error)
 {
     int result = 0;
     for (size_t r = 0; r < session->ranges.count && !result; r++) {

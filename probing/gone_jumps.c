@@ -38,13 +38,13 @@ static bool is_files(struct pages *pages, uint64_t address)
     return entry & PRESENT ? (entry & OF_FILE) != 0 : !(entry & IN_SWAP);
 }
 
-static bool is_gone(const struct probing_program *session, const struct trace_probe *probe,
+static bool is_gone(const struct probing_program *session, const struct probing_probe *probe,
                     struct pages *pages)
 {
     const uint64_t site = session->files.items[probe->file].bias + probe->function->site;
     uint8_t there[PLAN_JUMP_BYTES];
     return probe->is_placed && !probe->is_restored && !probe->rests &&
-           trace_can_place_live(session, probe) && is_files(pages, site) &&
+           probing_can_place_live(session, probe) && is_files(pages, site) &&
            pread(session->process.code_fd, there, sizeof there, (off_t)site) ==
                (ssize_t)sizeof there &&
            !memcmp(there, probe->function->original, sizeof there);
@@ -58,7 +58,7 @@ static bool is_due(const struct probing_program *session)
            !session->executable.is_replaced;
 }
 
-void trace_gone_jumps_refresh(struct probing_program *session)
+void probing_gone_jumps_refresh(struct probing_program *session)
 {
     char path[64];
     size_t gone = 0;
@@ -69,7 +69,7 @@ void trace_gone_jumps_refresh(struct probing_program *session)
     struct pages pages = {.fd = open(path, O_RDONLY | O_CLOEXEC)};
     for (size_t i = 0; i < session->probes.count && pages.fd >= 0; i++)
         if (is_gone(session, &session->probes.items[i], &pages)) {
-            trace_note_rest(&session->probes.items[i]);
+            probing_note_rest(&session->probes.items[i]);
             gone++;
         }
     if (pages.fd >= 0)
@@ -84,5 +84,5 @@ void trace_gone_jumps_refresh(struct probing_program *session)
             "until then are not counted",
             gone, sprof_plural(gone));
     session->gone_jumps.is_reported = true;
-    trace_wake(session);
+    probing_wake(session);
 }

@@ -7,12 +7,12 @@
 
 struct probing_program;
 
-struct trace_gone_jumps {
+struct probing_gone_jumps {
     uint64_t next_ns;
     bool is_reported;
 };
 
 /* Writes lost jumps again each second, if probes may rest. */
-void trace_gone_jumps_refresh(struct probing_program *session);
+void probing_gone_jumps_refresh(struct probing_program *session);
 
 #endif

@@ -56,7 +56,7 @@ static const struct {
 enum { FUNCTIONS = sizeof functions / sizeof *functions };
 
 /* vaddrs; 0: missing */
-struct trace_allocator {
+struct probing_allocator {
     uint32_t number; /* 0: glibc, whose headers are readable */
     uint64_t usable;
     uint64_t starts[FUNCTIONS];
@@ -74,7 +74,7 @@ static const char *option_of(const struct trace_options *options)
     return options->warn.heap_count ? "heap-check" : "heap";
 }
 
-int trace_heap_check_options(const struct trace_options *options, struct sprof_error *error)
+int probing_heap_check_options(const struct trace_options *options, struct sprof_error *error)
 {
     int result = 0;
     for (size_t i = 0; i < options->warn.heap_count && !result; i++) {
@@ -104,31 +104,31 @@ static bool find_functions(const struct image_request *request, uint64_t starts[
     return starts[MALLOC] && starts[FREE] && starts[USABLE];
 }
 
-bool trace_heap_is_allocator(const struct probing_program *session,
-                             const struct image_request *file)
+bool probing_heap_is_allocator(const struct probing_program *session,
+                               const struct image_request *file)
 {
     uint64_t starts[FUNCTIONS];
     return is_wanted(&session->options) && find_functions(file, starts);
 }
 
-bool trace_is_glibc(const char *path)
+bool probing_is_glibc(const char *path)
 {
     const char *slash = strrchr(path, '/'), *name = slash ? slash + 1 : path;
     return !strncmp(name, "libc.so.6", 9) || !strncmp(name, "libc-2.", 7);
 }
 
-int trace_heap_find(struct probing_program *session, struct sprof_error *error)
+int probing_heap_find(struct probing_program *session, struct sprof_error *error)
 {
     uint32_t count = 1;
     for (size_t i = 0; i < session->files.count && is_wanted(&session->options); i++) {
-        struct trace_file *file = &session->files.items[i];
-        struct trace_allocator allocator = {0};
+        struct probing_file *file = &session->files.items[i];
+        struct probing_allocator allocator = {0};
         struct image_request request;
         if (plan_request_find(&request, session->process.pid, file->identity, file->path))
             return sprof_error_memory(error);
         if (!find_functions(&request, allocator.starts))
             continue;
-        if (!trace_is_glibc(file->path))
+        if (!probing_is_glibc(file->path))
             allocator.number = count++;
         if (count > PROBE_HEAP_ALLOCATORS)
             return sprof_error_set(error, SPROF_EUNSUPPORTED, 0,
@@ -149,8 +149,8 @@ static bool is_needed(const struct trace_options *options, size_t function)
     return operation && (operation != PROBE_HEAP_FREE || options->warn.heap_count);
 }
 
-uint8_t trace_heap_operation(const struct trace_options *options, const struct trace_file *file,
-                             const struct plan_function *function)
+uint8_t probing_heap_operation(const struct trace_options *options, const struct probing_file *file,
+                               const struct plan_function *function)
 {
     for (size_t i = 0; i < FUNCTIONS && file->allocator; i++)
         if (file->allocator->starts[i] == function->start && is_needed(options, i) &&
@@ -162,7 +162,7 @@ uint8_t trace_heap_operation(const struct trace_options *options, const struct t
 
 /* == Probes == */
 
-static bool is_probed(const struct probing_program *session, const struct trace_file *file,
+static bool is_probed(const struct probing_program *session, const struct probing_file *file,
                       uint64_t start)
 {
     for (size_t i = file->first; i < file->first + file->count; i++)
@@ -171,11 +171,11 @@ static bool is_probed(const struct probing_program *session, const struct trace_
     return false;
 }
 
-int trace_heap_check_probes(struct probing_program *session, struct sprof_error *error)
+int probing_heap_check_probes(struct probing_program *session, struct sprof_error *error)
 {
     bool is_there = false;
     for (size_t f = 0; f < session->files.count && is_wanted(&session->options); f++) {
-        const struct trace_file *file = &session->files.items[f];
+        const struct probing_file *file = &session->files.items[f];
         for (size_t i = 0; i < FUNCTIONS && file->allocator; i++)
             if (is_needed(&session->options, i) && file->allocator->starts[i] &&
                 !is_probed(session, file, file->allocator->starts[i]))
@@ -217,7 +217,7 @@ static int set_probes(struct probing_program *session, size_t first,
     struct probe_heap *heap = &session->process.shared->heap;
     int result = 0;
     for (size_t i = first; i < session->probes.count && !result; i++) {
-        const struct trace_probe *probe = &session->probes.items[i];
+        const struct probing_probe *probe = &session->probes.items[i];
         uint64_t limit = 0;
         if (probe->is_chosen && probe->tier == PROBE_FULL)
             result = find_limit(&session->options, each, probe->function, &limit, error);
@@ -229,7 +229,7 @@ static int set_probes(struct probing_program *session, size_t first,
     return result;
 }
 
-bool trace_heap_measures_allocators(const struct probing_program *session)
+bool probing_heap_measures_allocators(const struct probing_program *session)
 {
     for (size_t i = 0; i < session->probes.count && is_wanted(&session->options); i++)
         if (session->probes.items[i].operation && session->probes.items[i].is_chosen)
@@ -237,7 +237,7 @@ bool trace_heap_measures_allocators(const struct probing_program *session)
     return false;
 }
 
-int trace_heap_begin(struct probing_program *session, size_t first, struct sprof_error *error)
+int probing_heap_begin(struct probing_program *session, size_t first, struct sprof_error *error)
 {
     const struct trace_options *options = &session->options;
     struct plan_expressions **each;
@@ -248,7 +248,7 @@ int trace_heap_begin(struct probing_program *session, size_t first, struct sprof
     for (size_t i = 0; i < options->warn.heap_count && each && !result; i++)
         result = plan_expressions_make(&each[i], &options->warn.heap[i].function, 1, error);
     for (size_t i = 0; i < session->files.count; i++) {
-        const struct trace_allocator *allocator = session->files.items[i].allocator;
+        const struct probing_allocator *allocator = session->files.items[i].allocator;
         if (allocator && allocator->number)
             session->process.shared->heap.usable[allocator->number] = allocator->usable;
     }
@@ -259,10 +259,10 @@ int trace_heap_begin(struct probing_program *session, size_t first, struct sprof
     session->process.shared->heap.are_checked = options->warn.heap_count > 0;
     if (!result && !atomic_load(&session->process.shared->heap.epoch))
         atomic_store(&session->process.shared->heap.epoch, 1);
-    const bool is_all = !first && !options->children && !trace_has_others(session); /* so far */
+    const bool is_all = !first && !options->children && !probing_has_others(session); /* so far */
     for (size_t i = 0; i < options->warn.heap_count && is_all && !result; i++)
-        result = trace_report_unfound(session, "heap-check", options->warn.heap[i].function,
-                                      each[i], true, error);
+        result = probing_report_unfound(session, "heap-check", options->warn.heap[i].function,
+                                        each[i], true, error);
     for (size_t i = 0; i < options->warn.heap_count && each; i++)
         plan_expressions_free(each[i]);
     free(each);

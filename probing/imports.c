@@ -115,16 +115,16 @@ static bool is_left_out(const char *name)
 
 static int add_slot(const struct probing_program *session, uint32_t file,
                     const struct symbols *symbols, const Elf64_Rela *relocation,
-                    struct trace_outside_slots *slots)
+                    struct probing_outside_slots *slots)
 {
-    const struct trace_file *of = &session->files.items[file];
+    const struct probing_file *of = &session->files.items[file];
     const uint64_t index = ELF64_R_SYM(relocation->r_info);
     Elf64_Sym symbol;
     const char *name = symbol_at(symbols, index, &symbol) ? name_at(symbols, symbol.st_name) : NULL;
     const uint16_t version = version_of(symbols, index) & 0x7fff;
     if (!name || relocation->r_offset % sizeof(uint64_t) || is_left_out(name))
         return 0;
-    const struct trace_outside_slot slot = {
+    const struct probing_outside_slot slot = {
         .address = of->bias + relocation->r_offset,
         .import =
             import_of(name, version > VER_NDX_GLOBAL ? needed_version(symbols, version) : NULL),
@@ -137,7 +137,7 @@ static int add_slot(const struct probing_program *session, uint32_t file,
 /* Adds only slots in `called` for GLOB_DAT. */
 static int add_slots(const struct probing_program *session, uint32_t file,
                      const struct symbols *symbols, const char *section,
-                     const struct sprof_map *called, struct trace_outside_slots *slots)
+                     const struct sprof_map *called, struct probing_outside_slots *slots)
 {
     const struct sprof_bytes bytes = image_section(symbols->image, section, NULL);
     int result = 0;
@@ -153,10 +153,10 @@ static int add_slots(const struct probing_program *session, uint32_t file,
     return result;
 }
 
-int trace_imports_slots(struct probing_program *session, uint32_t file,
-                        struct trace_outside_slots *slots)
+int probing_imports_slots(struct probing_program *session, uint32_t file,
+                          struct probing_outside_slots *slots)
 {
-    const struct trace_file *of = &session->files.items[file];
+    const struct probing_file *of = &session->files.items[file];
     struct image *image;
     struct image_request request;
     struct symbols symbols;
@@ -167,7 +167,7 @@ int trace_imports_slots(struct probing_program *session, uint32_t file,
     if (image_open(&image, &request, NULL))
         return 0;
     open_symbols(&symbols, image);
-    result = trace_called_slots(image, &called);
+    result = probing_called_slots(image, &called);
     if (!result)
         result = add_slots(session, file, &symbols, ".rela.plt", &called, slots);
     if (!result)
@@ -189,8 +189,8 @@ static int define(struct sprof_map *map, uint64_t key, uint64_t value)
     return 0;
 }
 
-static int read_symbol(struct trace_imports *imports, const struct symbols *symbols, uint64_t index,
-                       uint64_t bias)
+static int read_symbol(struct probing_imports *imports, const struct symbols *symbols,
+                       uint64_t index, uint64_t bias)
 {
     Elf64_Sym symbol;
     if (!symbol_at(symbols, index, &symbol) || symbol.st_shndx == SHN_UNDEF || !symbol.st_value ||
@@ -212,9 +212,9 @@ static int read_symbol(struct trace_imports *imports, const struct symbols *symb
     return result;
 }
 
-static int read_file(struct trace_imports *imports, const struct trace_mapped *mapped)
+static int read_file(struct probing_imports *imports, const struct probing_mapped *mapped)
 {
-    const struct model_mmap mapping = trace_mapped_as_model(mapped);
+    const struct model_mmap mapping = probing_mapped_as_model(mapped);
     const struct image_request request = plan_request_of(imports->session->process.pid, &mapping);
     struct image *image;
     struct symbols symbols;
@@ -231,7 +231,7 @@ static int read_file(struct trace_imports *imports, const struct trace_mapped *m
     return result;
 }
 
-int trace_imports_read(struct trace_imports *imports, const struct trace_mapped_files *look)
+int probing_imports_read(struct probing_imports *imports, const struct probing_mapped_files *look)
 {
     int result = 0;
     imports->is_read = true;
@@ -240,15 +240,15 @@ int trace_imports_read(struct trace_imports *imports, const struct trace_mapped_
     return result;
 }
 
-uint64_t trace_imports_find(const struct trace_imports *imports,
-                            const struct trace_outside_slot *slot)
+uint64_t probing_imports_find(const struct probing_imports *imports,
+                              const struct probing_outside_slot *slot)
 {
     const uint64_t *address = sprof_map_get(&imports->defined, slot->import),
                    *owner = sprof_map_get(&imports->owners, slot->name);
     return address && *address != MANY && owner && *owner != MANY ? *address : 0;
 }
 
-void trace_imports_release(struct trace_imports *imports)
+void probing_imports_release(struct probing_imports *imports)
 {
     sprof_map_release(&imports->defined);
     sprof_map_release(&imports->owners);

@@ -6,7 +6,7 @@
 #include "probing/outside_slots.h"
 
 /* Initialize `session`, zero the rest. */
-struct trace_imports {
+struct probing_imports {
     struct probing_program *session;
     bool is_read;
     struct sprof_map defined; /* import → address; 1: ambiguous or by resolver */
@@ -14,15 +14,15 @@ struct trace_imports {
 };
 
 /* Lists slots that are only called. */
-int trace_imports_slots(struct probing_program *session, uint32_t file,
-                        struct trace_outside_slots *slots);
+int probing_imports_slots(struct probing_program *session, uint32_t file,
+                          struct probing_outside_slots *slots);
 
-int trace_imports_read(struct trace_imports *imports, const struct trace_mapped_files *look);
+int probing_imports_read(struct probing_imports *imports, const struct probing_mapped_files *look);
 
 /* Returns 0 for an unknown address. */
-uint64_t trace_imports_find(const struct trace_imports *imports,
-                            const struct trace_outside_slot *slot);
+uint64_t probing_imports_find(const struct probing_imports *imports,
+                              const struct probing_outside_slot *slot);
 
-void trace_imports_release(struct trace_imports *imports);
+void probing_imports_release(struct probing_imports *imports);
 
 #endif

@@ -70,8 +70,8 @@ static uint64_t find_room(const struct gaps *gaps, uint64_t size, uint64_t low, 
     return above;
 }
 
-int trace_make_island(struct probing_program *session, struct trace_file *file, uint64_t bytes,
-                      uint64_t low, uint64_t high, struct sprof_error *error)
+int probing_make_island(struct probing_program *session, struct probing_file *file, uint64_t bytes,
+                        uint64_t low, uint64_t high, struct sprof_error *error)
 {
     if (file->island && reaches(file->island, file->island_bytes, low, high))
         return 0;
@@ -100,25 +100,25 @@ int trace_make_island(struct probing_program *session, struct trace_file *file, 
                            strerror(at < 0 ? (int)-at : EEXIST));
 }
 
-int trace_make_island_of(struct probing_program *session, struct trace_file *file,
-                         struct sprof_error *error)
+int probing_make_island_of(struct probing_program *session, struct probing_file *file,
+                           struct sprof_error *error)
 {
-    const struct trace_probe *probes = session->probes.items + file->first;
+    const struct probing_probe *probes = session->probes.items + file->first;
     uint64_t low = UINT64_MAX, high = 0;
     for (size_t i = 0; i < file->count; i++) {
         const uint64_t site = probes[i].function->site;
         low = site < low ? site : low;
         high = site > high ? site : high;
     }
-    return trace_make_island(session, file, file->count * TRACE_ISLAND_EACH, file->bias + low,
-                             file->bias + high + PAGE, error);
+    return probing_make_island(session, file, file->count * PROBING_ISLAND_EACH, file->bias + low,
+                               file->bias + high + PAGE, error);
 }
 
-int trace_make_islands(struct probing_program *session, struct sprof_error *error)
+int probing_make_islands(struct probing_program *session, struct sprof_error *error)
 {
     int result = 0;
     for (size_t i = 0; i < session->files.count && !result; i++)
         if (session->files.items[i].count)
-            result = trace_make_island_of(session, &session->files.items[i], error);
+            result = probing_make_island_of(session, &session->files.items[i], error);
     return result;
 }

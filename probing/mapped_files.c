@@ -8,7 +8,7 @@
 enum { LINKED_MOST = 16384 };
 
 /* Stores each path once: equal paths are one pointer. */
-static const char *kept_path(struct trace_mapped_files *files, const char *path)
+static const char *kept_path(struct probing_mapped_files *files, const char *path)
 {
     const size_t length = sprof_file_path_length(path);
     for (size_t i = 0; i < files->paths.count; i++)
@@ -21,18 +21,18 @@ static const char *kept_path(struct trace_mapped_files *files, const char *path)
     return kept;
 }
 
-bool trace_mapped_is_of(const struct trace_mapped *mapped, const struct trace_file *file)
+bool probing_mapped_is_of(const struct probing_mapped *mapped, const struct probing_file *file)
 {
     return plan_identity(&mapped->file) == file->identity;
 }
 
 static int take_mapping(void *context, const struct model_mmap *mapping)
 {
-    struct trace_mapped_files *files = context;
-    struct trace_mapped mapped = {.address = mapping->address,
-                                  .size = mapping->size,
-                                  .file_offset = mapping->file_offset,
-                                  .file = mapping->file};
+    struct probing_mapped_files *files = context;
+    struct probing_mapped mapped = {.address = mapping->address,
+                                    .size = mapping->size,
+                                    .file_offset = mapping->file_offset,
+                                    .file = mapping->file};
     if (!mapping->file.path || mapping->file.path[0] != '/' ||
         plan_is_generated(files->session->process.pid, mapping))
         return 0;
@@ -40,13 +40,13 @@ static int take_mapping(void *context, const struct model_mmap *mapping)
     return !mapped.file.path || sprof_vec_push(&files->now, mapped) ? SPROF_ENOMEM : 0;
 }
 
-static bool is_same(const struct trace_mapped *a, const struct trace_mapped *b)
+static bool is_same(const struct probing_mapped *a, const struct probing_mapped *b)
 {
     return a->address == b->address && plan_identity(&a->file) == plan_identity(&b->file);
 }
 
-bool trace_mapped_files_had(const struct trace_mapped_files *files,
-                            const struct trace_mapped *mapped)
+bool probing_mapped_files_had(const struct probing_mapped_files *files,
+                              const struct probing_mapped *mapped)
 {
     for (size_t i = 0; i < files->before.count; i++)
         if (is_same(&files->before.items[i], mapped))
@@ -54,19 +54,19 @@ bool trace_mapped_files_had(const struct trace_mapped_files *files,
     return false;
 }
 
-struct model_mmap trace_mapped_as_model(const struct trace_mapped *mapped)
+struct model_mmap probing_mapped_as_model(const struct probing_mapped *mapped)
 {
     return (struct model_mmap){mapped->address, mapped->size, mapped->file_offset, mapped->file};
 }
 
-bool trace_mapped_files_has_other(const struct trace_mapped_files *files, size_t index)
+bool probing_mapped_files_has_other(const struct probing_mapped_files *files, size_t index)
 {
-    const struct trace_mapped *mapped = &files->now.items[index];
-    const struct model_mmap mapping = trace_mapped_as_model(mapped);
+    const struct probing_mapped *mapped = &files->now.items[index];
+    const struct model_mmap mapping = probing_mapped_as_model(mapped);
     for (size_t i = 0; i < files->now.count; i++) {
-        const struct model_mmap other = trace_mapped_as_model(&files->now.items[i]);
+        const struct model_mmap other = probing_mapped_as_model(&files->now.items[i]);
         if (plan_identity(&other.file) == plan_identity(&mapped->file) &&
-            (i < index || trace_mapped_files_had(files, &files->now.items[i])) &&
+            (i < index || probing_mapped_files_had(files, &files->now.items[i])) &&
             (plan_is_same_copy(&other, &mapping) ||
              !plan_is_idle_copy(files->session->process.pid, &other)))
             return true;
@@ -74,7 +74,7 @@ bool trace_mapped_files_has_other(const struct trace_mapped_files *files, size_t
     return false;
 }
 
-int trace_mapped_files_read_linked(struct trace_mapped_files *files)
+int probing_mapped_files_read_linked(struct probing_mapped_files *files)
 {
     const struct probing_program *session = files->session;
     struct r_debug debug;
@@ -92,7 +92,7 @@ int trace_mapped_files_read_linked(struct trace_mapped_files *files)
     return 0;
 }
 
-bool trace_mapped_files_is_linked(const struct trace_mapped_files *files, uint64_t bias)
+bool probing_mapped_files_is_linked(const struct probing_mapped_files *files, uint64_t bias)
 {
     for (size_t i = 0; i < files->linked.count; i++)
         if (files->linked.items[i] == bias)
@@ -100,13 +100,13 @@ bool trace_mapped_files_is_linked(const struct trace_mapped_files *files, uint64
     return false;
 }
 
-int trace_mapped_files_read(struct trace_mapped_files *files)
+int probing_mapped_files_read(struct probing_mapped_files *files)
 {
     files->now.count = 0;
     return target_each_mapping(files->session->process.pid, take_mapping, files);
 }
 
-void trace_mapped_files_keep(struct trace_mapped_files *files)
+void probing_mapped_files_keep(struct probing_mapped_files *files)
 {
     files->before.count = 0;
     if (sprof_vec_reserve(&files->before, files->now.count))
@@ -116,7 +116,7 @@ void trace_mapped_files_keep(struct trace_mapped_files *files)
             files->before.items[files->before.count++] = files->now.items[i];
 }
 
-void trace_mapped_files_release(struct trace_mapped_files *files)
+void probing_mapped_files_release(struct probing_mapped_files *files)
 {
     sprof_vec_release(&files->before);
     sprof_vec_release(&files->now);

@@ -22,13 +22,13 @@ static bool is_possible(const struct probing_program *session)
            !session->untimed.runtime && !session->untimed.copier;
 }
 
-void trace_outside_number(struct probing_program *session)
+void probing_outside_number(struct probing_program *session)
 {
     const uint32_t most = (session->capacity - (uint32_t)session->probes.count) / 2;
     const uint32_t room = most < PROBE_OUTSIDE ? most : PROBE_OUTSIDE;
     if (!is_possible(session) || !room)
         return;
-    struct trace_outside *outside = session->outside = calloc(1, sizeof *outside);
+    struct probing_outside *outside = session->outside = calloc(1, sizeof *outside);
     if (!outside)
         return;
     outside->room = room;
@@ -36,7 +36,7 @@ void trace_outside_number(struct probing_program *session)
     session->process.shared->first_outside = outside->first;
 }
 
-uint32_t trace_outside_room(const struct probing_program *session)
+uint32_t probing_outside_room(const struct probing_program *session)
 {
     return session->outside ? session->outside->room : 0;
 }
@@ -44,26 +44,26 @@ uint32_t trace_outside_room(const struct probing_program *session)
 /* == What slots lead to == */
 
 /* Files outside the trace are planned here. */
-static const struct trace_file *find_file(struct probing_program *session,
-                                          const struct trace_mapped *mapped)
+static const struct probing_file *find_file(struct probing_program *session,
+                                            const struct probing_mapped *mapped)
 {
-    struct trace_outside *outside = session->outside;
+    struct probing_outside *outside = session->outside;
     for (size_t i = 0; i < session->files.count; i++)
         if (session->files.items[i].plan.function_count &&
-            trace_mapped_is_of(mapped, &session->files.items[i]))
+            probing_mapped_is_of(mapped, &session->files.items[i]))
             return &session->files.items[i];
     for (size_t i = 0; i < outside->files.count; i++)
-        if (trace_mapped_is_of(mapped, &outside->files.items[i]))
+        if (probing_mapped_is_of(mapped, &outside->files.items[i]))
             return &outside->files.items[i];
-    const struct model_mmap mapping = trace_mapped_as_model(mapped);
+    const struct model_mmap mapping = probing_mapped_as_model(mapped);
     struct plan_module module = {.path = mapped->file.path};
     struct cache *cache = session->options.no_cache ? NULL : cache_open(NULL);
     plan_mapping(&module, session->process.pid, &mapping, cache);
     cache_free(cache, 0);
-    const struct trace_file file = {.plan = module.plan,
-                                    .path = mapped->file.path,
-                                    .identity = module.identity,
-                                    .bias = module.bias};
+    const struct probing_file file = {.plan = module.plan,
+                                      .path = mapped->file.path,
+                                      .identity = module.identity,
+                                      .bias = module.bias};
     if (sprof_vec_push(&outside->files, file)) {
         plan_release(&module.plan);
         return NULL;
@@ -71,8 +71,8 @@ static const struct trace_file *find_file(struct probing_program *session,
     return &outside->files.items[outside->files.count - 1];
 }
 
-static const struct trace_mapped *mapped_at(const struct trace_mapped_files *files,
-                                            uint64_t address)
+static const struct probing_mapped *mapped_at(const struct probing_mapped_files *files,
+                                              uint64_t address)
 {
     for (size_t i = 0; i < files->now.count; i++)
         if (address - files->now.items[i].address < files->now.items[i].size)
@@ -80,7 +80,7 @@ static const struct trace_mapped *mapped_at(const struct trace_mapped_files *fil
     return NULL;
 }
 
-static bool has_probe(const struct probing_program *session, const struct trace_file *file,
+static bool has_probe(const struct probing_program *session, const struct probing_file *file,
                       const struct plan_function *function)
 {
     for (size_t i = file->first; i < file->first + file->count; i++)
@@ -90,28 +90,28 @@ static bool has_probe(const struct probing_program *session, const struct trace_
 }
 
 /* Whether its calls count as outside and can be measured. */
-static bool is_callee(struct probing_program *session, const struct trace_mapped_files *files,
+static bool is_callee(struct probing_program *session, const struct probing_mapped_files *files,
                       uint64_t address)
 {
-    const struct trace_mapped *mapped = mapped_at(files, address);
-    const struct trace_file *file = mapped ? find_file(session, mapped) : NULL;
+    const struct probing_mapped *mapped = mapped_at(files, address);
+    const struct probing_file *file = mapped ? find_file(session, mapped) : NULL;
     if (!file || file->is_chosen || file->plan.is_loader || file->plan.sanitized)
         return false;
     const struct plan_function *function = plan_find(&file->plan, address - file->bias);
-    return function && function->start == address - file->bias && trace_may_be_called(function) &&
+    return function && function->start == address - file->bias && probing_may_be_called(function) &&
            !has_probe(session, file, function);
 }
 
-static uint64_t target_of(struct probing_program *session, const struct trace_mapped_files *files,
-                          const struct trace_imports *imports,
-                          const struct trace_outside_slot *slot, uint64_t value)
+static uint64_t target_of(struct probing_program *session, const struct probing_mapped_files *files,
+                          const struct probing_imports *imports,
+                          const struct probing_outside_slot *slot, uint64_t value)
 {
-    const struct trace_mapped *mapped = mapped_at(files, value);
-    const struct trace_file *own = &session->files.items[slot->file];
+    const struct probing_mapped *mapped = mapped_at(files, value);
+    const struct probing_file *own = &session->files.items[slot->file];
     if (!mapped)
         return 0;
-    const bool is_filled = !trace_mapped_is_of(mapped, own);
-    const uint64_t target = is_filled ? value : trace_imports_find(imports, slot);
+    const bool is_filled = !probing_mapped_is_of(mapped, own);
+    const uint64_t target = is_filled ? value : probing_imports_find(imports, slot);
     return target && is_callee(session, files, target) ? target : 0;
 }
 
@@ -119,17 +119,17 @@ static uint64_t target_of(struct probing_program *session, const struct trace_ma
 
 static int find_slots(struct probing_program *session)
 {
-    struct trace_outside *outside = session->outside;
+    struct probing_outside *outside = session->outside;
     int result = 0;
     for (; outside->files_seen < session->files.count && !result; outside->files_seen++) {
-        const struct trace_file *file = &session->files.items[outside->files_seen];
-        if (trace_is_measured(file))
-            result = trace_imports_slots(session, (uint32_t)outside->files_seen, &outside->slots);
+        const struct probing_file *file = &session->files.items[outside->files_seen];
+        if (probing_is_measured(file))
+            result = probing_imports_slots(session, (uint32_t)outside->files_seen, &outside->slots);
     }
     return result;
 }
 
-static bool is_there(const struct probing_program *session, const struct trace_outside_slot *slot)
+static bool is_there(const struct probing_program *session, const struct probing_outside_slot *slot)
 {
     return !slot->was_loaded || session->files.items[slot->file].is_loaded;
 }
@@ -155,14 +155,14 @@ struct changing {
 static int take(struct changing *changing, size_t number, uint64_t value, uint64_t target)
 {
     struct probing_program *session = changing->session;
-    struct trace_outside *outside = session->outside;
-    struct trace_outside_slot *slot = &outside->slots.items[number];
+    struct probing_outside *outside = session->outside;
+    struct probing_outside_slot *slot = &outside->slots.items[number];
     if (!slot->target && outside->targets.count == outside->room)
         return 0;
     if (!slot->target) {
         slot->target = target;
         slot->index = (uint32_t)outside->targets.count;
-        if (sprof_vec_push(&outside->targets, (struct trace_outside_target){.address = target}))
+        if (sprof_vec_push(&outside->targets, (struct probing_outside_target){.address = target}))
             return SPROF_ENOMEM;
         uint8_t thunk[ARCH_THUNK_BYTES];
         arch_thunk_write(thunk, thunk_of(session, slot->index), outside->first + slot->index,
@@ -180,14 +180,14 @@ static int take(struct changing *changing, size_t number, uint64_t value, uint64
                : 0;
 }
 
-static int list_changes(struct changing *changing, struct trace_mapped_files *files,
-                        struct trace_imports *imports)
+static int list_changes(struct changing *changing, struct probing_mapped_files *files,
+                        struct probing_imports *imports)
 {
     struct probing_program *session = changing->session;
-    struct trace_outside *outside = session->outside;
+    struct probing_outside *outside = session->outside;
     int result = 0;
     for (size_t i = 0; i < outside->slots.count && !result; i++) {
-        const struct trace_outside_slot *slot = &outside->slots.items[i];
+        const struct probing_outside_slot *slot = &outside->slots.items[i];
         uint64_t value;
         if (!is_there(session, slot) ||
             target_read_memory(session->process.pid, slot->address, &value, sizeof value) !=
@@ -195,9 +195,9 @@ static int list_changes(struct changing *changing, struct trace_mapped_files *fi
             value == slot->seen || (slot->target && value == thunk_of(session, slot->index)))
             continue;
         if (!files->now.count)
-            result = trace_mapped_files_read(files);
+            result = probing_mapped_files_read(files);
         if (!result && !imports->is_read)
-            result = trace_imports_read(imports, files);
+            result = probing_imports_read(imports, files);
         const uint64_t target = result ? 0 : target_of(session, files, imports, slot, value);
         outside->slots.items[i].seen = value;
         if (target)
@@ -213,7 +213,7 @@ static void write_slots(void *context)
     struct probing_program *session = changing->session;
     for (size_t i = 0; i < changing->changes.count; i++) {
         const struct change *change = &changing->changes.items[i];
-        struct trace_outside_slot *slot = &session->outside->slots.items[change->slot];
+        struct probing_outside_slot *slot = &session->outside->slots.items[change->slot];
         const uint64_t thunk = thunk_of(session, slot->index);
         uint64_t value;
         if (pread(changing->fd, &value, sizeof value, (off_t)slot->address) == sizeof value &&
@@ -238,8 +238,8 @@ static void write_live(struct changing *changing)
 
 static int place(struct probing_program *session, bool is_live)
 {
-    struct trace_mapped_files files = {.session = session};
-    struct trace_imports imports = {.session = session};
+    struct probing_mapped_files files = {.session = session};
+    struct probing_imports imports = {.session = session};
     struct changing changing = {.session = session, .fd = session->way->open_code(session, NULL)};
     int result = changing.fd < 0 ? 0 : find_slots(session);
     if (!result && changing.fd >= 0)
@@ -248,24 +248,24 @@ static int place(struct probing_program *session, bool is_live)
         write_live(&changing);
     else if (changing.changes.count)
         write_slots(&changing);
-    trace_outside_switch(session, session->outside->is_on);
+    probing_outside_switch(session, session->outside->is_on);
     session->outside->is_new = true;
     if (changing.fd >= 0)
         close(changing.fd);
     sprof_vec_release(&changing.changes);
-    trace_imports_release(&imports);
-    trace_mapped_files_release(&files);
+    probing_imports_release(&imports);
+    probing_mapped_files_release(&files);
     return result;
 }
 
-int trace_outside_place(struct probing_program *session)
+int probing_outside_place(struct probing_program *session)
 {
     return session->outside ? place(session, session->way->is_live) : 0;
 }
 
-int trace_outside_serve(struct probing_program *session)
+int probing_outside_serve(struct probing_program *session)
 {
-    struct trace_outside *outside = session->outside;
+    struct probing_outside *outside = session->outside;
     if (!outside || session->executable.is_replaced || session->is_out ||
         session->times.now_ns < outside->next_ns)
         return 0;
@@ -273,9 +273,9 @@ int trace_outside_serve(struct probing_program *session)
     return place(session, true);
 }
 
-void trace_outside_switch(struct probing_program *session, bool are_on)
+void probing_outside_switch(struct probing_program *session, bool are_on)
 {
-    struct trace_outside *outside = session->outside;
+    struct probing_outside *outside = session->outside;
     if (!outside)
         return;
     outside->is_on = are_on;
@@ -284,9 +284,9 @@ void trace_outside_switch(struct probing_program *session, bool are_on)
                      are_on && !outside->targets.items[i].is_off ? PROBE_FULL : PROBE_OFF);
 }
 
-void trace_outside_free(struct probing_program *session)
+void probing_outside_free(struct probing_program *session)
 {
-    struct trace_outside *outside = session->outside;
+    struct probing_outside *outside = session->outside;
     if (!outside)
         return;
     for (size_t i = 0; i < outside->files.count; i++)

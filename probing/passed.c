@@ -20,7 +20,7 @@ static bool write_byte(const struct probing_program *session, uint64_t at, uint8
            pwrite(session->process.code_fd, &byte, 1, (off_t)at) == 1;
 }
 
-static bool turn_jump(const struct probing_program *session, struct trace_probe *probe)
+static bool turn_jump(const struct probing_program *session, struct probing_probe *probe)
 {
     const uint64_t site = session->files.items[probe->file].bias + probe->function->site;
     uint8_t there[PLAN_JUMP_BYTES];
@@ -36,12 +36,12 @@ static bool turn_jump(const struct probing_program *session, struct trace_probe 
     return true;
 }
 
-static bool set_passed(const struct probing_program *session, struct trace_probe *probe,
+static bool set_passed(const struct probing_program *session, struct probing_probe *probe,
                        bool is_passed)
 {
     return probe->pass_at
                ? turn_jump(session, probe)
-               : write_byte(session, trace_thunk_address(session, probe) + ARCH_THUNK_ENTRY,
+               : write_byte(session, probing_thunk_address(session, probe) + ARCH_THUNK_ENTRY,
                             is_passed ? ARCH_THUNK_OFF : ARCH_THUNK_ON);
 }
 
@@ -54,15 +54,16 @@ static bool is_program(pid_t pid, const char *file)
 }
 
 /* A file that may be unloaded is never passed: other code may replace it before the write. */
-void trace_passed_check_file(const struct probing_program *session, struct trace_file *file)
+void probing_passed_check_file(const struct probing_program *session, struct probing_file *file)
 {
     file->stays =
         session->way->borrows ? is_program(session->process.pid, file->path) : !file->is_loaded;
 }
 
-void trace_passed_note(struct probing_program *session, struct trace_probe *probe, uint64_t body)
+void probing_passed_note(struct probing_program *session, struct probing_probe *probe,
+                         uint64_t body)
 {
-    const struct trace_file *file = &session->files.items[probe->file];
+    const struct probing_file *file = &session->files.items[probe->file];
     uint8_t jump[PLAN_JUMP_BYTES];
     size_t others = 0, at = 0;
     probe->pass_at = 0;
@@ -79,7 +80,7 @@ void trace_passed_note(struct probing_program *session, struct trace_probe *prob
     probe->pass_byte = jump[at];
 }
 
-void trace_passed_begin(struct probing_program *session)
+void probing_passed_begin(struct probing_program *session)
 {
     char path[64];
     sprof_proc_shared_path(path, sizeof path, session->process.pid, "mem");
@@ -88,9 +89,9 @@ void trace_passed_begin(struct probing_program *session)
                                                                : open(path, O_RDWR | O_CLOEXEC);
 }
 
-void trace_passed_end(struct probing_program *session, size_t number)
+void probing_passed_end(struct probing_program *session, size_t number)
 {
-    struct trace_probe *probe = &session->probes.items[number];
+    struct probing_probe *probe = &session->probes.items[number];
     if (probe->is_passed && set_passed(session, probe, false))
         probe->is_passed = false;
     probe->was_off = false;
@@ -121,12 +122,12 @@ static bool is_any_off(const struct probing_program *session)
     return false;
 }
 
-void trace_passed_refresh(struct probing_program *session)
+void probing_passed_refresh(struct probing_program *session)
 {
     const bool handles = !session->way->only_embedded && session->process.code_fd > 0 &&
                          is_any_off(session) && handles_faults(session);
     for (size_t i = 0; i < session->probes.count && session->process.code_fd > 0; i++) {
-        struct trace_probe *probe = &session->probes.items[i];
+        struct probing_probe *probe = &session->probes.items[i];
         const bool is_off = probe->is_placed && !probe->is_restored && !probe->rests &&
                             !atomic_load(&session->process.shared->tiers[i]);
         if (handles && probe->is_passed && set_passed(session, probe, false))

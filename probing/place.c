@@ -46,8 +46,8 @@ static size_t align_in_island(size_t size)
     return (size + 15) / 16 * 16;
 }
 
-static int put_in_island(struct writing *writing, const struct trace_file *file, const void *bytes,
-                         size_t size)
+static int put_in_island(struct writing *writing, const struct probing_file *file,
+                         const void *bytes, size_t size)
 {
     const size_t aligned = align_in_island(writing->island.count + size);
     if (aligned > file->island_bytes || sprof_vec_reserve(&writing->island, aligned))
@@ -91,7 +91,8 @@ static size_t gap_before(uint64_t entry, uint64_t at, size_t size)
     return last + align_in_island(size) < DISTANCES ? 0 : align_in_island(DISTANCES - last);
 }
 
-static uint64_t place_copy(struct writing *writing, const struct trace_file *file, uint32_t number)
+static uint64_t place_copy(struct writing *writing, const struct probing_file *file,
+                           uint32_t number)
 {
     const struct plan_function *function = writing->session->probes.items[number].function;
     const uint64_t site = file->bias + function->site;
@@ -101,7 +102,7 @@ static uint64_t place_copy(struct writing *writing, const struct trace_file *fil
     if (plan_copy_make(&copy, function->original, function->displaced, own, site, at))
         return 0;
     const size_t gap = gap_before(site, at, copy.size);
-    if (gap && writing->island.count + gap <= (number - file->first) * TRACE_ISLAND_EACH) {
+    if (gap && writing->island.count + gap <= (number - file->first) * PROBING_ISLAND_EACH) {
         at += gap;
         if (skip_in_island(writing, gap) ||
             plan_copy_make(&copy, function->original, function->displaced, own, site, at))
@@ -111,8 +112,8 @@ static uint64_t place_copy(struct writing *writing, const struct trace_file *fil
 }
 
 /* Places near the function what cannot be moved far. */
-static uint64_t place_rest(struct writing *writing, const struct trace_file *file, uint32_t number,
-                           size_t from)
+static uint64_t place_rest(struct writing *writing, const struct probing_file *file,
+                           uint32_t number, size_t from)
 {
     const struct plan_function *function = writing->session->probes.items[number].function;
     const uint64_t site = file->bias + function->site;
@@ -125,11 +126,11 @@ static uint64_t place_rest(struct writing *writing, const struct trace_file *fil
 }
 
 /* The copy may fault, so it lies where unwinders find its frame. */
-static uint64_t place_far_copy(struct writing *writing, const struct trace_file *file,
+static uint64_t place_far_copy(struct writing *writing, const struct probing_file *file,
                                uint32_t number)
 {
     const struct probing_program *session = writing->session;
-    const struct trace_probe *probe = &session->probes.items[number];
+    const struct probing_probe *probe = &session->probes.items[number];
     const struct plan_function *function = probe->function;
     const uint64_t at = session->process.hello.copies + (uint64_t)probe->thunk * ARCH_COPY_BYTES;
     const size_t own = (size_t)(function->end - function->site);
@@ -149,7 +150,8 @@ static uint64_t place_far_copy(struct writing *writing, const struct trace_file 
 }
 
 /* Returns where a thunk continues: after a sled, or in a copy. 0: impossible, or out of memory. */
-static uint64_t place_body(struct writing *writing, const struct trace_file *file, uint32_t number)
+static uint64_t place_body(struct writing *writing, const struct probing_file *file,
+                           uint32_t number)
 {
     const struct plan_function *function = writing->session->probes.items[number].function;
     if (function->mechanism == PLAN_SLED || function->mechanism == PLAN_FENTRY ||
@@ -162,21 +164,21 @@ static uint64_t place_body(struct writing *writing, const struct trace_file *fil
                : place_copy(writing, file, number);
 }
 
-static int place_probe(struct writing *writing, const struct trace_file *file, uint32_t number)
+static int place_probe(struct writing *writing, const struct probing_file *file, uint32_t number)
 {
     struct probing_program *session = writing->session;
-    struct trace_probe *probe = &session->probes.items[number];
+    struct probing_probe *probe = &session->probes.items[number];
     const struct plan_function *function = probe->function;
     const uint64_t site = file->bias + function->site;
-    const uint64_t thunk = trace_thunk_address(session, probe);
+    const uint64_t thunk = probing_thunk_address(session, probe);
     const uint64_t body = place_body(writing, file, number);
     if (!body)
         return 1;
     arch_thunk_write(writing->thunks + (number - writing->first) * ARCH_THUNK_BYTES, thunk, number,
                      session->process.hello.enter, session->process.hello.leave, site, body);
     if (session->way->only_embedded)
-        return trace_switches_aim(session, site, function, thunk + ARCH_THUNK_ENTRY, probe->jump,
-                                  writing->error);
+        return probing_switches_aim(session, site, function, thunk + ARCH_THUNK_ENTRY, probe->jump,
+                                    writing->error);
     if (arch_jump_write(probe->jump, site, thunk + ARCH_THUNK_ENTRY))
         return 0;
     uint8_t far_jump[ARCH_FAR_JUMP_BYTES];
@@ -185,19 +187,19 @@ static int place_probe(struct writing *writing, const struct trace_file *file, u
     if (put_in_island(writing, file, far_jump, sizeof far_jump) ||
         !arch_jump_write(probe->jump, site, at))
         return 1;
-    trace_passed_note(session, probe, body);
+    probing_passed_note(session, probe, body);
     return 0;
 }
 
 /* Copies come first, because jumps lead to them. The caller writes thunks in between. */
-static int place_copies(struct writing *writing, struct trace_file *file)
+static int place_copies(struct writing *writing, struct probing_file *file)
 {
     struct probing_program *session = writing->session;
-    struct trace_probe *probes = session->probes.items + file->first;
+    struct probing_probe *probes = session->probes.items + file->first;
     int result =
-        session->way->only_embedded ? 0 : trace_make_island_of(session, file, writing->error);
+        session->way->only_embedded ? 0 : probing_make_island_of(session, file, writing->error);
     writing->island.count = 0;
-    trace_passed_check_file(session, file);
+    probing_passed_check_file(session, file);
     for (size_t i = 0; i < file->count && !result; i++)
         if (place_probe(writing, file, (uint32_t)(file->first + i))) {
             memset(probes[i].jump, 0, PLAN_JUMP_BYTES);
@@ -210,18 +212,18 @@ static int place_copies(struct writing *writing, struct trace_file *file)
     return result;
 }
 
-static int place_jumps(const struct writing *writing, const struct trace_file *file)
+static int place_jumps(const struct writing *writing, const struct probing_file *file)
 {
     struct probing_program *session = writing->session;
     int result = 0;
     for (size_t i = file->first; i < file->first + file->count && !result; i++) {
-        struct trace_probe *probe = &session->probes.items[i];
+        struct probing_probe *probe = &session->probes.items[i];
         probe->is_placed = probe->jump[0] != 0;
         probe->is_restored = false;
-        probe->rests = probe->is_placed && trace_rests_at_once(session, probe);
-        trace_check_spare(session, probe);
+        probe->rests = probe->is_placed && probing_rests_at_once(session, probe);
+        probing_check_spare(session, probe);
         if (probe->is_placed)
-            trace_note_site_of(session, i);
+            probing_note_site_of(session, i);
         if (probe->is_placed && !probe->rests)
             result = write_code(writing, file->bias + probe->function->site, probe->jump,
                                 PLAN_JUMP_BYTES);
@@ -262,7 +264,7 @@ static bool has_far_copy(const struct writing *writing, size_t index)
 static int write_far_copies(struct writing *writing, size_t count)
 {
     const struct probing_program *session = writing->session;
-    const struct trace_probe *probes = session->probes.items + writing->first;
+    const struct probing_probe *probes = session->probes.items + writing->first;
     int result = 0;
     for (size_t first = 0, end; first < count && !result; first = end) {
         for (end = first; end < count && has_far_copy(writing, end) &&
@@ -282,12 +284,12 @@ static int write_far_copies(struct writing *writing, size_t count)
 static int write_thunks(struct writing *writing, size_t count)
 {
     const struct probing_program *session = writing->session;
-    const struct trace_probe *probes = session->probes.items + writing->first;
+    const struct probing_probe *probes = session->probes.items + writing->first;
     int result = 0;
     for (size_t first = 0, end; first < count && !result; first = end) {
         for (end = first + 1; end < count && probes[end].thunk == probes[end - 1].thunk + 1;)
             end++;
-        result = write_code(writing, trace_thunk_address(session, &probes[first]),
+        result = write_code(writing, probing_thunk_address(session, &probes[first]),
                             writing->thunks + first * ARCH_THUNK_BYTES,
                             (end - first) * ARCH_THUNK_BYTES);
     }
@@ -295,7 +297,7 @@ static int write_thunks(struct writing *writing, size_t count)
 }
 
 /* `is_live`: without jumps. */
-static int place_files(struct writing *writing, struct trace_file *files, size_t count,
+static int place_files(struct writing *writing, struct probing_file *files, size_t count,
                        bool is_live)
 {
     size_t probes = 0;
@@ -351,7 +353,7 @@ static void end_writing(struct writing *writing)
     free(writing->copies);
 }
 
-int trace_place_files(struct probing_program *session, struct sprof_error *error)
+int probing_place_files(struct probing_program *session, struct sprof_error *error)
 {
     struct writing writing;
     int result = begin_writing(&writing, session, 0, session->probes.count, error);
@@ -366,7 +368,7 @@ int trace_place_files(struct probing_program *session, struct sprof_error *error
     return result;
 }
 
-static int place_file(struct probing_program *session, struct trace_file *file, bool is_live,
+static int place_file(struct probing_program *session, struct probing_file *file, bool is_live,
                       struct sprof_error *error)
 {
     struct writing writing;
@@ -377,35 +379,35 @@ static int place_file(struct probing_program *session, struct trace_file *file, 
     return result;
 }
 
-int trace_place_file(struct probing_program *session, struct trace_file *file,
-                     struct sprof_error *error)
+int probing_place_file(struct probing_program *session, struct probing_file *file,
+                       struct sprof_error *error)
 {
     return place_file(session, file, false, error);
 }
 
-int trace_place_copies(struct probing_program *session, struct trace_file *file,
-                       struct sprof_error *error)
+int probing_place_copies(struct probing_program *session, struct probing_file *file,
+                         struct sprof_error *error)
 {
     return place_file(session, file, true, error);
 }
 
-int trace_place_hook(struct probing_program *session, const char *loader_path, uint64_t at,
-                     struct sprof_error *error)
+int probing_place_hook(struct probing_program *session, const char *loader_path, uint64_t at,
+                       struct sprof_error *error)
 {
-    struct trace_hook *hook = &session->hook;
-    struct trace_file loader = {.path = loader_path};
+    struct probing_hook *hook = &session->hook;
+    struct probing_file loader = {.path = loader_path};
     uint8_t far_jump[ARCH_FAR_JUMP_BYTES];
     struct writing writing;
     int result = begin_writing(&writing, session, 0, 0, error);
     if (!result)
-        result = trace_make_island(session, &loader, PAGE, at, at + PAGE, error);
+        result = probing_make_island(session, &loader, PAGE, at, at + PAGE, error);
     arch_far_jump_write(far_jump, session->process.hello.loaded);
     if (!result)
         result = write_code(&writing, loader.island, far_jump, sizeof far_jump);
     if (!result && sprof_vec_push(&session->files, loader))
         result = sprof_error_memory(error);
     if (!result && arch_jump_write(hook->jump, at, loader.island)) {
-        trace_note_site(session, 0, at, hook->original);
+        probing_note_site(session, 0, at, hook->original);
         if (session->way->is_live)
             hook->wanted = at;
         else {

@@ -38,7 +38,7 @@ struct code {
     struct inject_span span;
     uint64_t identity; /* of plan_identity */
     bool is_copy;      /* it has no file */
-    const struct trace_file *copied;
+    const struct probing_file *copied;
     bool is_true; /* it equals `copied`; valid for this stop */
 };
 
@@ -65,9 +65,9 @@ static int compare_sites(const void *a, const void *b)
 
 static bool is_missing(const struct placing *placing, size_t number)
 {
-    const struct trace_probe *probe = &placing->session->probes.items[number];
+    const struct probing_probe *probe = &placing->session->probes.items[number];
     if (placing->wakes)
-        return probe->rests && probe->is_placed && trace_is_wanted(placing->session, number);
+        return probe->rests && probe->is_placed && probing_is_wanted(placing->session, number);
     if (placing->returns)
         return !probe->rests && probe->is_placed && probe->is_restored;
     return !probe->rests && (!probe->is_placed || probe->is_restored);
@@ -76,20 +76,20 @@ static bool is_missing(const struct placing *placing, size_t number)
 static int list_sites(struct placing *placing, size_t first, size_t count)
 {
     struct probing_program *session = placing->session;
-    const struct trace_hook *hook = &session->hook;
+    const struct probing_hook *hook = &session->hook;
     const struct site hooked = {.address = hook->wanted, .probe = HOOK};
     if (hook->wanted && !hook->at && !placing->wakes && !placing->returns &&
-        trace_is_in_one_page(hook->wanted) && sprof_vec_push(&placing->sites, hooked))
+        probing_is_in_one_page(hook->wanted) && sprof_vec_push(&placing->sites, hooked))
         return SPROF_ENOMEM;
     for (size_t i = first; i < first + count; i++) {
-        const struct trace_probe *probe = &session->probes.items[i];
+        const struct probing_probe *probe = &session->probes.items[i];
         const uint64_t address = session->files.items[probe->file].bias + probe->function->site;
         const struct site site = {.address = address, .probe = (uint32_t)i};
-        if (!is_missing(placing, i) || !trace_can_place_live(session, probe))
+        if (!is_missing(placing, i) || !probing_can_place_live(session, probe))
             continue;
         if (sprof_vec_push(&placing->sites, site))
             return SPROF_ENOMEM;
-        trace_note_site_of(session, i);
+        probing_note_site_of(session, i);
     }
     if (placing->sites.count)
         qsort(placing->sites.items, placing->sites.count, sizeof *placing->sites.items,
@@ -187,7 +187,7 @@ static int read_mappings(struct placing *placing)
 
 static bool is_other_code(struct placing *placing, const struct site *site, const uint8_t *there)
 {
-    const struct trace_probe *probe =
+    const struct probing_probe *probe =
         site->probe == HOOK ? NULL : &placing->session->probes.items[site->probe];
     placing->has_other_code |= probe && memcmp(there, probe->jump, PLAN_JUMP_BYTES) != 0;
     return false;
@@ -196,8 +196,8 @@ static bool is_other_code(struct placing *placing, const struct site *site, cons
 static bool put_jump(struct placing *placing, const struct site *site, uint8_t *there)
 {
     struct probing_program *session = placing->session;
-    struct trace_hook *hook = &session->hook;
-    struct trace_probe *probe = site->probe == HOOK ? NULL : &session->probes.items[site->probe];
+    struct probing_hook *hook = &session->hook;
+    struct probing_probe *probe = site->probe == HOOK ? NULL : &session->probes.items[site->probe];
     if (memcmp(there, probe ? probe->function->original : hook->original, PLAN_JUMP_BYTES) != 0)
         return is_other_code(placing, site, there);
     memcpy(there, probe ? probe->jump : hook->jump, PLAN_JUMP_BYTES);
@@ -212,12 +212,12 @@ static bool put_jump(struct placing *placing, const struct site *site, uint8_t *
 }
 
 /* Whether all placed probes are unchanged there. Programs copy code, as to huge pages. */
-static bool is_copy_of(const struct placing *placing, const struct trace_file *file)
+static bool is_copy_of(const struct placing *placing, const struct probing_file *file)
 {
     const struct probing_program *session = placing->session;
     uint8_t there[PLAN_DISPLACED_MAX];
     for (size_t i = file->first; i < file->first + file->count; i++) {
-        const struct trace_probe *probe = &session->probes.items[i];
+        const struct probing_probe *probe = &session->probes.items[i];
         const struct plan_function *function = probe->function;
         const size_t size = probe->rests ? function->displaced : PLAN_JUMP_BYTES;
         if (probe->is_placed && !probe->is_restored &&
@@ -230,7 +230,7 @@ static bool is_copy_of(const struct placing *placing, const struct trace_file *f
 }
 
 static bool is_true_copy(const struct placing *placing, struct code *code,
-                         const struct trace_file *file)
+                         const struct probing_file *file)
 {
     if (code->copied != file)
         code->is_true = is_copy_of(placing, file);
@@ -240,7 +240,7 @@ static bool is_true_copy(const struct placing *placing, struct code *code,
 
 /* The file may have been unloaded. Resting probes may wake in a copy of its code. */
 static bool is_code_of(const struct placing *placing, uint64_t address,
-                       const struct trace_file *file)
+                       const struct probing_file *file)
 {
     size_t low = 0, high = placing->code.count;
     while (low < high) {
@@ -326,7 +326,7 @@ static bool may_be_unseen(const struct placing *placing)
     const struct probing_program *session = placing->session;
     bool is_any = false, are_there = true;
     for (size_t i = 0; i < session->probes.count; i++) {
-        const struct trace_probe *probe = &session->probes.items[i];
+        const struct probing_probe *probe = &session->probes.items[i];
         const bool sees = probe->tier == PROBE_CLOCK || probe->tier == PROBE_SYSCALL;
         is_any |= sees;
         are_there &= !sees || (probe->is_placed && !probe->rests);
@@ -474,30 +474,30 @@ static int place_first(struct probing_program *session, size_t first, size_t cou
                        struct sprof_error *error)
 {
     for (size_t i = first; i < first + count; i++) {
-        struct trace_probe *probe = &session->probes.items[i];
-        probe->rests = probe->jump[0] && trace_rests_at_once(session, probe);
+        struct probing_probe *probe = &session->probes.items[i];
+        probe->rests = probe->jump[0] && probing_rests_at_once(session, probe);
         probe->is_placed |= probe->rests;
-        trace_check_spare(session, probe);
+        probing_check_spare(session, probe);
     }
     struct placing placing = {.session = session, .pid = session->process.pid, .begins = begins};
     const int result = place_jumps(&placing, first, count, error);
     release(&placing);
     for (size_t i = first; i < first + count; i++) {
-        struct trace_probe *probe = &session->probes.items[i];
+        struct probing_probe *probe = &session->probes.items[i];
         session->counts.refused += probe->is_chosen && !probe->is_placed && probe->jump[0];
         probe->is_chosen &= probe->is_placed;
     }
     return result;
 }
 
-int trace_place_live(struct probing_program *session, struct sprof_error *error)
+int probing_place_live(struct probing_program *session, struct sprof_error *error)
 {
     const int result = inject_begin(&session->process, error);
     counters_read_clocks(&session->times.start.ns, &session->times.start.ticks);
     return result ? result : place_first(session, 0, session->probes.count, true, error);
 }
 
-int trace_place_again(struct probing_program *session, pid_t pid, struct sprof_error *error)
+int probing_place_again(struct probing_program *session, pid_t pid, struct sprof_error *error)
 {
     struct placing placing = {.session = session, .pid = pid, .returns = true};
     int result = place_jumps(&placing, 0, session->probes.count, error);
@@ -511,7 +511,7 @@ int trace_place_again(struct probing_program *session, pid_t pid, struct sprof_e
     return result;
 }
 
-int trace_place_woken(struct probing_program *session, struct sprof_error *error)
+int probing_place_woken(struct probing_program *session, struct sprof_error *error)
 {
     struct placing placing = {.session = session, .pid = session->process.pid, .wakes = true};
     int result = place_jumps(&placing, 0, session->probes.count, error);
@@ -524,18 +524,18 @@ int trace_place_woken(struct probing_program *session, struct sprof_error *error
 
 struct copying {
     struct probing_program *session;
-    struct trace_file *file;
+    struct probing_file *file;
 };
 
 static int place_copies(struct inject_process *process, void *context, struct sprof_error *error)
 {
     const struct copying *copying = context;
     const int result = inject_borrow(process, error);
-    return result ? result : trace_place_copies(copying->session, copying->file, error);
+    return result ? result : probing_place_copies(copying->session, copying->file, error);
 }
 
-int trace_place_live_file(struct probing_program *session, struct trace_file *file,
-                          struct sprof_error *error)
+int probing_place_live_file(struct probing_program *session, struct probing_file *file,
+                            struct sprof_error *error)
 {
     struct copying copying = {session, file};
     const int result = inject_borrow_and_act(&session->process, place_copies, &copying, error);

@@ -21,7 +21,7 @@ struct point {
     bool is_slot;
 };
 
-struct trace_points {
+struct probing_points {
     SPROF_VEC(struct point) list; /* those with a caller first */
     uint32_t with_caller, first;  /* count of these; number of the first point */
     uint64_t calls;
@@ -36,7 +36,7 @@ static const struct plan_function *function_at(const struct probing_program *ses
                                                uint64_t address)
 {
     for (size_t i = 0; i < session->files.count; i++) {
-        const struct trace_file *file = &session->files.items[i];
+        const struct probing_file *file = &session->files.items[i];
         const struct plan_function *function = plan_find(&file->plan, address - file->bias);
         if (function && function->start == address - file->bias)
             return function;
@@ -44,7 +44,7 @@ static const struct plan_function *function_at(const struct probing_program *ses
     return NULL;
 }
 
-static int add_point(struct trace_points *points, const struct point *point)
+static int add_point(struct probing_points *points, const struct point *point)
 {
     if (points->list.count < PROBE_POINTS)
         return sprof_vec_push(&points->list, *point) ? SPROF_ENOMEM : 0;
@@ -56,8 +56,8 @@ static int add_point(struct trace_points *points, const struct point *point)
 static int find_calls(struct probing_program *session, uint32_t file_number,
                       const struct plan_function *function, int32_t caller)
 {
-    struct trace_points *points = session->points;
-    const struct trace_file *file = &session->files.items[file_number];
+    struct probing_points *points = session->points;
+    const struct probing_file *file = &session->files.items[file_number];
     const size_t size = (size_t)(function->end - function->start), before = points->list.count;
     const uint64_t start = file->bias + function->start, site = file->bias + function->site;
     uint8_t *code = malloc(size + 1);
@@ -83,7 +83,7 @@ static int find_calls(struct probing_program *session, uint32_t file_number,
         if (!is_call || is_moved)
             continue;
         const struct plan_function *callee = plan_find(&file->plan, point.target - file->bias);
-        if (callee && callee->start == point.target - file->bias && trace_may_be_called(callee))
+        if (callee && callee->start == point.target - file->bias && probing_may_be_called(callee))
             result = add_point(points, &point);
     }
 done:
@@ -91,7 +91,7 @@ done:
     return result;
 }
 
-static int find_call_slots(const struct probing_program *session, const struct trace_file *file,
+static int find_call_slots(const struct probing_program *session, const struct probing_file *file,
                            struct sprof_map *slots)
 {
     struct image *image;
@@ -116,8 +116,8 @@ static int find_call_slots(const struct probing_program *session, const struct t
 static int find_slots(struct probing_program *session, uint32_t file_number,
                       const struct plan_function *function)
 {
-    struct trace_points *points = session->points;
-    const struct trace_file *file = &session->files.items[file_number];
+    struct probing_points *points = session->points;
+    const struct probing_file *file = &session->files.items[file_number];
     int result = 0;
     for (uint32_t i = 0; i < function->callees && !result; i++) {
         const struct plan_callee *callee = &file->plan.callees[function->first_callee + i];
@@ -133,7 +133,7 @@ static int find_slots(struct probing_program *session, uint32_t file_number,
                                sizeof point.target) != sizeof point.target)
             continue;
         const struct plan_function *target = function_at(session, point.target);
-        if (target && trace_may_be_called(target))
+        if (target && probing_may_be_called(target))
             result = add_point(points, &point);
     }
     return result;
@@ -141,8 +141,8 @@ static int find_slots(struct probing_program *session, uint32_t file_number,
 
 static int find_in_file(struct probing_program *session, uint32_t number, bool have_caller)
 {
-    const struct trace_file *file = &session->files.items[number];
-    struct trace_points *points = session->points;
+    const struct probing_file *file = &session->files.items[number];
+    struct probing_points *points = session->points;
     int result = have_caller ? 0 : find_call_slots(session, file, &points->slots);
     for (size_t i = 0; i < file->plan.function_count && !result; i++) {
         const struct plan_function *function = &file->plan.functions[i];
@@ -157,21 +157,21 @@ static int find_in_file(struct probing_program *session, uint32_t number, bool h
     return result;
 }
 
-int trace_points_find(struct probing_program *session, struct sprof_error *error)
+int probing_points_find(struct probing_program *session, struct sprof_error *error)
 {
     if (!session->options.all_points)
         return 0;
-    struct trace_points *points = session->points = calloc(1, sizeof *points);
+    struct probing_points *points = session->points = calloc(1, sizeof *points);
     int result = points ? 0 : SPROF_ENOMEM;
     for (size_t i = 0; i < session->probes.count && !result; i++) {
-        const struct trace_probe *probe = &session->probes.items[i];
-        const struct trace_file *file = &session->files.items[probe->file];
-        if (probe->is_chosen && probe->tier == PROBE_FULL && trace_is_measured(file))
+        const struct probing_probe *probe = &session->probes.items[i];
+        const struct probing_file *file = &session->files.items[probe->file];
+        if (probe->is_chosen && probe->tier == PROBE_FULL && probing_is_measured(file))
             result = sprof_map_put(&points->functions, file->bias + probe->function->start, i);
     }
     for (uint32_t pass = 0; pass < 2 && !result; pass++) {
         for (uint32_t i = 0; i < session->files.count && !result; i++)
-            if (trace_is_measured(&session->files.items[i]))
+            if (probing_is_measured(&session->files.items[i]))
                 result = find_in_file(session, i, !pass);
         if (!pass && !result)
             points->with_caller = (uint32_t)points->list.count;
@@ -186,12 +186,12 @@ int trace_points_find(struct probing_program *session, struct sprof_error *error
     return 0;
 }
 
-uint32_t trace_points_count(const struct probing_program *session)
+uint32_t probing_points_count(const struct probing_program *session)
 {
     return session->points ? (uint32_t)session->points->list.count : 0;
 }
 
-void trace_points_number(struct probing_program *session, uint32_t first)
+void probing_points_number(struct probing_program *session, uint32_t first)
 {
     if (!session->points)
         return;
@@ -221,10 +221,10 @@ static bool reaches(uint64_t from, uint64_t to)
 }
 
 /* Reserves memory for far jumps, if calls do not reach their thunks. */
-static int make_room(struct probing_program *session, uint32_t file_number, struct trace_file *room,
-                     struct sprof_error *error)
+static int make_room(struct probing_program *session, uint32_t file_number,
+                     struct probing_file *room, struct sprof_error *error)
 {
-    const struct trace_points *points = session->points;
+    const struct probing_points *points = session->points;
     uint64_t low = UINT64_MAX, high = 0;
     size_t count = 0;
     for (size_t i = 0; i < points->list.count; i++) {
@@ -235,12 +235,13 @@ static int make_room(struct probing_program *session, uint32_t file_number, stru
         high = point->at > high ? point->at : high;
         count++;
     }
-    *room = (struct trace_file){.path = session->files.items[file_number].path};
-    return count ? trace_make_island(session, room, count * 16, low, high + CALL_BYTES, error) : 0;
+    *room = (struct probing_file){.path = session->files.items[file_number].path};
+    return count ? probing_make_island(session, room, count * 16, low, high + CALL_BYTES, error)
+                 : 0;
 }
 
 static int aim_call(int fd, const struct point *point, uint64_t thunk,
-                    const struct trace_file *room, uint64_t *used, struct sprof_error *error)
+                    const struct probing_file *room, uint64_t *used, struct sprof_error *error)
 {
     uint8_t far_jump[ARCH_FAR_JUMP_BYTES];
     uint64_t to = thunk;
@@ -257,10 +258,10 @@ static int aim_call(int fd, const struct point *point, uint64_t thunk,
 
 static int aim(struct probing_program *session, int fd, struct sprof_error *error)
 {
-    const struct trace_points *points = session->points;
+    const struct probing_points *points = session->points;
     int result = 0;
     for (uint32_t f = 0; f < session->files.count && !result; f++) {
-        struct trace_file room;
+        struct probing_file room;
         uint64_t used = 0;
         result = make_room(session, f, &room, error);
         for (size_t i = 0; i < points->list.count && !result; i++) {
@@ -275,9 +276,9 @@ static int aim(struct probing_program *session, int fd, struct sprof_error *erro
     return result;
 }
 
-int trace_points_place(struct probing_program *session, struct sprof_error *error)
+int probing_points_place(struct probing_program *session, struct sprof_error *error)
 {
-    const uint32_t count = trace_points_count(session);
+    const uint32_t count = probing_points_count(session);
     int fd = -1;
     if (!count)
         return 0;
@@ -300,35 +301,35 @@ int trace_points_place(struct probing_program *session, struct sprof_error *erro
     return result;
 }
 
-void trace_points_switch(struct probing_program *session, bool are_on)
+void probing_points_switch(struct probing_program *session, bool are_on)
 {
-    for (uint32_t i = 0; i < trace_points_count(session); i++)
+    for (uint32_t i = 0; i < probing_points_count(session); i++)
         atomic_store(&session->process.shared->tiers[session->points->first + i],
                      are_on ? PROBE_FULL : PROBE_OFF);
 }
 
 /* == Figures == */
 
-uint32_t trace_points_caller(const struct probing_program *session, uint32_t number)
+uint32_t probing_points_caller(const struct probing_program *session, uint32_t number)
 {
-    const struct trace_points *points = session->points;
+    const struct probing_points *points = session->points;
     return points && number - points->first < points->with_caller
                ? (uint32_t)points->list.items[number - points->first].caller
                : number;
 }
 
-void trace_points_collect(struct probing_program *session, const struct probe_stat *stats)
+void probing_points_collect(struct probing_program *session, const struct probe_stat *stats)
 {
-    for (uint32_t i = 0; i < trace_points_count(session); i++)
+    for (uint32_t i = 0; i < probing_points_count(session); i++)
         session->points->calls += stats[session->points->first + i].calls;
 }
 
-uint64_t trace_points_calls(const struct probing_program *session)
+uint64_t probing_points_calls(const struct probing_program *session)
 {
     return session->points ? session->points->calls : 0;
 }
 
-void trace_points_free(struct probing_program *session)
+void probing_points_free(struct probing_program *session)
 {
     if (!session->points)
         return;

@@ -42,14 +42,14 @@ struct probing_group {
 };
 
 /* What the governor lets a probe do. */
-enum trace_governed {
-    TRACE_GOVERNED_NOT,
-    TRACE_GOVERNED_COUNT,
-    TRACE_GOVERNED_OFF, /* the probe is removed */
+enum probing_governed {
+    PROBING_GOVERNED_NOT,
+    PROBING_GOVERNED_COUNT,
+    PROBING_GOVERNED_OFF, /* the probe is removed */
 };
 
 /* A file with probes, or with functions that leave other functions' frames. */
-struct trace_file {
+struct probing_file {
     struct plan plan;
     const char *path;
     uint64_t identity;
@@ -65,11 +65,11 @@ struct trace_file {
     uint32_t module;    /* row id; 0: loaded at the start */
     uint64_t offset;    /* in the file, less the vaddr of the code */
     uint32_t *callers;  /* number of direct callers, by function of the plan */
-    struct trace_allocator *allocator;
+    struct probing_allocator *allocator;
 };
 
 /* A function with a probe. Its index is the number in its thunk. */
-struct trace_probe {
+struct probing_probe {
     uint64_t further; /* added to the file's `offset` for code in another segment */
     uint32_t file;
     const struct plan_function *function;
@@ -91,7 +91,7 @@ struct trace_probe {
     uint64_t written_stack;        /* bytes, as last written */
     uint64_t written_heap;         /* blocks + bytes, as last written */
     uint64_t timed_calls, self_ns; /* of timed calls that have ended */
-    uint8_t governed;              /* enum trace_governed */
+    uint8_t governed;              /* enum probing_governed */
     uint64_t governed_calls;       /* at the last look */
     double governed_rate;          /* per nanosecond of CPU time */
     bool is_logged;
@@ -113,25 +113,25 @@ struct trace_probe {
 };
 
 /* One moment in nanoseconds and in the program's ticks. */
-struct trace_moment {
+struct probing_moment {
     uint64_t ns, ticks;
 };
 
-struct trace_times {
-    struct trace_moment start;
-    struct trace_moment cleared;
+struct probing_times {
+    struct probing_moment start;
+    struct probing_moment cleared;
     uint64_t now_ns;    /* last time taken; finally the end */
     double ns_per_tick; /* as known at now_ns */
 };
 
 /* Why calls are only counted. */
-struct trace_untimed {
+struct probing_untimed {
     const char *runtime; /* walks stacks by itself */
     const char *copier;  /* copies stacks, or cannot unwind through thunks */
 };
 
 /* The program's file. */
-struct trace_executable {
+struct probing_executable {
     const char *path; /* NULL: not known yet */
     dev_t device;
     ino_t inode;
@@ -139,14 +139,14 @@ struct trace_executable {
 };
 
 /* The jump to the agent, in the function by which the loader reports libraries. */
-struct trace_hook {
+struct probing_hook {
     uint64_t at;     /* 0: not placed */
     uint64_t wanted; /* address for it in a running process; 0: none */
     uint8_t original[PLAN_JUMP_BYTES], jump[PLAN_JUMP_BYTES];
 };
 
 /* Of one program, as in its rows. */
-struct trace_counts {
+struct probing_counts {
     uint64_t calls, in_flight, abnormal;
     uint64_t unplaced_calls, unplaced_warnings; /* no rows: unknown module or thread */
     size_t refused;                             /* chosen, without a probe */
@@ -159,29 +159,29 @@ struct probing_program {
     struct probing_group *group;
     struct sprof_arena arena;
     struct inject_process process; /* executed the program */
-    struct trace_executable executable;
-    SPROF_VEC(struct trace_file) files;
-    SPROF_VEC(struct trace_probe) probes;
+    struct probing_executable executable;
+    SPROF_VEC(struct probing_file) files;
+    SPROF_VEC(struct probing_probe) probes;
     bool has_all_spares; /* all possible probes of chosen modules exist */
     uint32_t capacity;   /* probes in shared memory */
     uint32_t slab_count;
-    SPROF_VEC(struct trace_range)
+    SPROF_VEC(struct probing_range)
     ranges; /* by time; the last match decides */
     enum trace_mode mode;
     bool paused;
-    bool is_out;                   /* the probes have left */
-    bool stands_for_all;           /* has no probes; its ranges hold those of all programs */
-    struct trace_points *points;   /* owned */
-    struct trace_outside *outside; /* owned */
-    struct trace_resting resting;
-    struct trace_gone_jumps gone_jumps;
-    struct trace_hook hook;
-    struct trace_untimed untimed;
-    struct trace_times times;
-    struct trace_counts counts; /* kept by the reader of its calls */
+    bool is_out;                     /* the probes have left */
+    bool stands_for_all;             /* has no probes; its ranges hold those of all programs */
+    struct probing_points *points;   /* owned */
+    struct probing_outside *outside; /* owned */
+    struct probing_resting resting;
+    struct probing_gone_jumps gone_jumps;
+    struct probing_hook hook;
+    struct probing_untimed untimed;
+    struct probing_times times;
+    struct probing_counts counts; /* kept by the reader of its calls */
 };
 
-static inline bool trace_has_others(const struct probing_program *program)
+static inline bool probing_has_others(const struct probing_program *program)
 {
     return program->group->has_others;
 }

@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-bool trace_are_addresses(const char *text)
+bool probing_are_addresses(const char *text)
 {
     const char *mark = strrchr(text, '!');
     return !strncmp(mark ? mark + 1 : text, "0x", 2);
@@ -22,8 +22,8 @@ static bool read_address(const char *text, char **end, uint64_t *address)
     return isxdigit((unsigned char)*text) && !errno;
 }
 
-int trace_read_addresses(const char *text, struct trace_addresses *addresses,
-                         struct sprof_error *error)
+int probing_read_addresses(const char *text, struct probing_addresses *addresses,
+                           struct sprof_error *error)
 {
     const char *mark = strrchr(text, '!'), *first = mark ? mark + 1 : text;
     char *end;
@@ -42,7 +42,8 @@ int trace_read_addresses(const char *text, struct trace_addresses *addresses,
     return 0;
 }
 
-bool trace_is_of_module(const struct trace_file *file, const struct trace_addresses *addresses)
+bool probing_is_of_module(const struct probing_file *file,
+                          const struct probing_addresses *addresses)
 {
     const char *slash = strrchr(file->path, '/'), *name = slash ? slash + 1 : file->path;
     const char *module = addresses->module;
@@ -54,16 +55,16 @@ bool trace_is_of_module(const struct trace_file *file, const struct trace_addres
 }
 
 static bool is_within(const struct probing_program *session,
-                      const struct trace_addresses *addresses, const struct trace_probe *probe)
+                      const struct probing_addresses *addresses, const struct probing_probe *probe)
 {
-    const struct trace_file *file = &session->files.items[probe->file];
+    const struct probing_file *file = &session->files.items[probe->file];
     const uint64_t at = probe->function->start + (addresses->module ? 0 : file->bias);
-    return at >= addresses->from && at < addresses->to && trace_is_of_module(file, addresses);
+    return at >= addresses->from && at < addresses->to && probing_is_of_module(file, addresses);
 }
 
 static const char children[] = "children:";
 
-const char *trace_children_text(const char *text)
+const char *probing_children_text(const char *text)
 {
     const size_t length = sizeof children - 1;
     return !strncmp(text, children, length) && text[length] != ':' ? text + length : NULL;
@@ -71,41 +72,41 @@ const char *trace_children_text(const char *text)
 
 struct naming {
     bool by_address;
-    struct trace_addresses addresses;
+    struct probing_addresses addresses;
     struct plan_expressions *expressions; /* or NULL */
-    struct trace_callees *callees;        /* or NULL */
+    struct probing_callees *callees;      /* or NULL */
 };
 
 static int open_naming(struct naming *naming, struct probing_program *session, const char *text,
                        struct sprof_error *error)
 {
-    const char *roots = trace_children_text(text);
-    *naming = (struct naming){.by_address = trace_are_addresses(text)};
+    const char *roots = probing_children_text(text);
+    *naming = (struct naming){.by_address = probing_are_addresses(text)};
     if (naming->by_address)
-        return trace_read_addresses(text, &naming->addresses, error);
-    return roots ? trace_callees_find(&naming->callees, session, &roots, 1, false, error)
+        return probing_read_addresses(text, &naming->addresses, error);
+    return roots ? probing_callees_find(&naming->callees, session, &roots, 1, false, error)
                  : plan_expressions_make(&naming->expressions, &text, 1, error);
 }
 
 static int is_named(const struct naming *naming, const struct probing_program *session,
-                    const struct trace_probe *probe, struct sprof_error *error)
+                    const struct probing_probe *probe, struct sprof_error *error)
 {
     const struct plan_function *first = session->files.items[probe->file].plan.functions;
     if (naming->by_address)
         return is_within(session, &naming->addresses, probe);
-    return naming->callees ? trace_callees_wants(naming->callees, probe->file,
-                                                 (size_t)(probe->function - first))
+    return naming->callees ? probing_callees_wants(naming->callees, probe->file,
+                                                   (size_t)(probe->function - first))
                            : plan_expressions_match(naming->expressions, probe->function, error);
 }
 
-int trace_range_hold(struct probing_program *session, struct trace_range *range, size_t first,
-                     struct sprof_error *error)
+int probing_range_hold(struct probing_program *session, struct probing_range *range, size_t first,
+                       struct sprof_error *error)
 {
     const bool is_first = range->number == 1;
     struct naming naming = {0};
     int result = is_first ? 0 : open_naming(&naming, session, range->text + 1, error);
     for (size_t i = first; i < session->probes.count && !result; i++) {
-        const struct trace_probe *probe = &session->probes.items[i];
+        const struct probing_probe *probe = &session->probes.items[i];
         int found = probe->is_chosen || (!is_first && probe->is_spare);
         if (found && !is_first)
             found = is_named(&naming, session, probe, error);
@@ -114,6 +115,6 @@ int trace_range_hold(struct probing_program *session, struct trace_range *range,
         result = error && found < 0 ? found : 0;
     }
     plan_expressions_free(naming.expressions);
-    trace_callees_free(naming.callees);
+    probing_callees_free(naming.callees);
     return result;
 }

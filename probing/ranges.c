@@ -14,7 +14,7 @@
 
 /* each takes a byte per probe */
 enum { RANGES_MOST = 1000 };
-static struct trace_range *find_range(struct probing_program *session, uint32_t number)
+static struct probing_range *find_range(struct probing_program *session, uint32_t number)
 {
     for (size_t r = 0; r < session->ranges.count; r++)
         if (session->ranges.items[r].number == number)
@@ -25,12 +25,12 @@ static struct trace_range *find_range(struct probing_program *session, uint32_t 
 /* The range keeps its number and becomes the last. */
 static bool repeat_range(struct probing_program *session, const char *text)
 {
-    struct trace_range *ranges = session->ranges.items;
+    struct probing_range *ranges = session->ranges.items;
     const size_t last = session->ranges.count - 1;
     for (size_t r = 1; r <= last; r++) {
         if (strcmp(ranges[r].text, text) != 0)
             continue;
-        struct trace_range range = ranges[r];
+        struct probing_range range = ranges[r];
         range.is_on = true;
         range.since_ns = sprof_clock_monotonic_ns() - session->times.start.ns;
         memmove(&ranges[r], &ranges[r + 1], (last - r) * sizeof *ranges);
@@ -40,7 +40,7 @@ static bool repeat_range(struct probing_program *session, const char *text)
     return false;
 }
 
-static int check_range(struct probing_program *session, const struct trace_range *range,
+static int check_range(struct probing_program *session, const struct probing_range *range,
                        struct sprof_error *error)
 {
     if (session->ranges.count == RANGES_MOST)
@@ -50,22 +50,22 @@ static int check_range(struct probing_program *session, const struct trace_range
                                RANGES_MOST);
     if (range->sites || session->group->may_grow)
         return 0;
-    return trace_refuse_empty_range(session, range->text + 1, error);
+    return probing_refuse_empty_range(session, range->text + 1, error);
 }
 
-static int hold_in_programs(const struct probing_program *session, struct trace_range *range,
+static int hold_in_programs(const struct probing_program *session, struct probing_range *range,
                             struct sprof_error *error)
 {
     int result = 0;
     for (size_t i = 0; i < session->group->programs.count && !result; i++) {
         struct probing_program *program = session->group->programs.items[i];
-        struct trace_range there = {
+        struct probing_range there = {
             .number = range->number,
             .text = range->text,
             .holds = calloc(program->capacity + 1, 1),
         };
         result =
-            there.holds ? trace_range_hold(program, &there, 0, error) : sprof_error_memory(error);
+            there.holds ? probing_range_hold(program, &there, 0, error) : sprof_error_memory(error);
         range->sites += there.sites;
         free(there.holds);
     }
@@ -74,7 +74,7 @@ static int hold_in_programs(const struct probing_program *session, struct trace_
 
 static int add_range(struct probing_program *session, const char *text, struct sprof_error *error)
 {
-    struct trace_range range = {
+    struct probing_range range = {
         .number = (uint32_t)session->ranges.count + 1,
         .text = text,
         .holds = calloc(session->capacity + 1, 1),
@@ -82,7 +82,7 @@ static int add_range(struct probing_program *session, const char *text, struct s
         .since_ns = sprof_clock_monotonic_ns() - session->times.start.ns,
     };
     int result =
-        range.holds ? trace_range_hold(session, &range, 0, error) : sprof_error_memory(error);
+        range.holds ? probing_range_hold(session, &range, 0, error) : sprof_error_memory(error);
     if (!result && session->stands_for_all)
         result = hold_in_programs(session, &range, error);
     if (!result)
@@ -100,26 +100,26 @@ static int add_range(struct probing_program *session, const char *text, struct s
     return result;
 }
 
-int trace_ranges_extend(struct probing_program *session, size_t first)
+int probing_ranges_extend(struct probing_program *session, size_t first)
 {
     int result = 0;
     for (size_t r = 0; r < session->ranges.count && !result; r++)
-        result = trace_range_hold(session, &session->ranges.items[r], first, NULL);
+        result = probing_range_hold(session, &session->ranges.items[r], first, NULL);
     return result;
 }
 
-int trace_ranges_adopt(struct probing_program *session, const struct probing_program *from)
+int probing_ranges_adopt(struct probing_program *session, const struct probing_program *from)
 {
-    const struct trace_range *all = from->ranges.items;
+    const struct probing_range *all = from->ranges.items;
     const size_t count = from->ranges.count;
-    struct trace_range *adopted = calloc(count + 1, sizeof *adopted);
+    struct probing_range *adopted = calloc(count + 1, sizeof *adopted);
     if (!adopted || sprof_vec_reserve(&session->ranges, count)) {
         free(adopted);
         return SPROF_ENOMEM;
     }
     bool failed = false;
     for (size_t r = 0; r < count; r++) {
-        const struct trace_range *own = find_range(session, all[r].number);
+        const struct probing_range *own = find_range(session, all[r].number);
         adopted[r] = all[r];
         adopted[r].holds =
             own ? own->holds : sprof_arena_alloc(&session->arena, session->capacity + 1);
@@ -131,10 +131,10 @@ int trace_ranges_adopt(struct probing_program *session, const struct probing_pro
         session->ranges.count = count;
     }
     free(adopted);
-    return failed ? SPROF_ENOMEM : trace_ranges_extend(session, 0);
+    return failed ? SPROF_ENOMEM : probing_ranges_extend(session, 0);
 }
 
-int trace_ranges_begin(struct probing_program *session, struct sprof_error *error)
+int probing_ranges_begin(struct probing_program *session, struct sprof_error *error)
 {
     struct sprof_str text = {0};
     sprof_str_append(&text, "+");
@@ -143,7 +143,7 @@ int trace_ranges_begin(struct probing_program *session, struct sprof_error *erro
     for (size_t i = 0; i < session->options.children_of_count; i++)
         sprof_str_appendf(&text, "%s%s and what it calls", text.length > 1 ? " " : "",
                           session->options.children_of[i]);
-    struct trace_range range = {
+    struct probing_range range = {
         .number = 1,
         .text = text.failed
                     ? NULL
@@ -163,24 +163,24 @@ int trace_ranges_begin(struct probing_program *session, struct sprof_error *erro
 
 /* Changes no code and stops no thread. Probes that watch for left frames or new threads stay on
  * without counting. */
-void trace_switch(struct probing_program *session)
+void probing_switch(struct probing_program *session)
 {
     bool switched = false; /* probes of allocators, which see bytes that checked calls allocate */
     for (size_t i = 0; i < session->probes.count; i++) {
-        struct trace_probe *probe = &session->probes.items[i];
+        struct probing_probe *probe = &session->probes.items[i];
         probe->is_on = probe->is_drilled && (probe->is_chosen || probe->is_spare);
         for (size_t r = 0; r < session->ranges.count; r++) {
-            const struct trace_range *range = &session->ranges.items[r];
+            const struct probing_range *range = &session->ranges.items[r];
             if (range->is_on && range->holds[i])
                 probe->is_on = range->text[0] == '+';
         }
         probe->is_added |= probe->is_on && probe->is_spare;
         probe->is_chosen |= probe->is_on;
         probe->is_spare &= !probe->is_on;
-        const bool stays = trace_stays_on(probe);
+        const bool stays = probing_stays_on(probe);
         const bool counts = probe->is_on && !session->paused;
         const uint8_t still = stays ? (uint8_t)(probe->tier | PROBE_QUIET) : PROBE_OFF;
-        uint8_t tier = counts ? trace_governed_tier(probe, probe->tier) : still;
+        uint8_t tier = counts ? probing_governed_tier(probe, probe->tier) : still;
         if (session->mode == TRACE_COVERAGE)
             tier =
                 counts && probe->is_chosen && !atomic_load(&session->process.shared->hits[i].first)
@@ -190,26 +190,26 @@ void trace_switch(struct probing_program *session)
             tier != PROBE_FULL)
             tier = PROBE_BYTES;
         if (tier != PROBE_OFF)
-            trace_passed_end(session, i);
+            probing_passed_end(session, i);
         switched |= probe->operation && tier != atomic_load(&session->process.shared->tiers[i]);
         atomic_store(&session->process.shared->tiers[i], tier);
     }
     if (switched)
         atomic_fetch_add(&session->process.shared->heap.epoch, 1);
     session->resting.at_once &= session->paused;
-    trace_wake(session);
+    probing_wake(session);
     if (session->way->switched)
         session->way->switched(session);
-    trace_points_switch(session, !session->paused && !session->untimed.copier);
-    trace_outside_switch(session, !session->paused && session->mode != TRACE_COVERAGE &&
-                                      !session->untimed.copier && !session->untimed.runtime);
+    probing_points_switch(session, !session->paused && !session->untimed.copier);
+    probing_outside_switch(session, !session->paused && session->mode != TRACE_COVERAGE &&
+                                        !session->untimed.copier && !session->untimed.runtime);
 }
 
-char trace_ranges_decide(const struct probing_program *session, size_t number)
+char probing_ranges_decide(const struct probing_program *session, size_t number)
 {
     char sign = 0;
     for (size_t r = 1; r < session->ranges.count; r++) {
-        const struct trace_range *range = &session->ranges.items[r];
+        const struct probing_range *range = &session->ranges.items[r];
         if (range->is_on && range->holds[number])
             sign = range->text[0];
     }
@@ -265,10 +265,10 @@ static char *next_token(char *text)
     return NULL;
 }
 
-int trace_change_ranges(struct probing_program *session, char *text, struct sprof_error *error)
+int probing_change_ranges(struct probing_program *session, char *text, struct sprof_error *error)
 {
     const size_t count = session->ranges.count;
-    struct trace_range *before = calloc(count, sizeof *before);
+    struct probing_range *before = calloc(count, sizeof *before);
     if (!before)
         return sprof_error_memory(error);
     int result = 0;
@@ -284,9 +284,9 @@ int trace_change_ranges(struct probing_program *session, char *text, struct spro
     free(before);
     for (size_t i = 0; i < session->group->programs.count && !result; i++) {
         struct probing_program *program = session->group->programs.items[i];
-        if (program != session && trace_ranges_adopt(program, session))
+        if (program != session && probing_ranges_adopt(program, session))
             result = sprof_error_memory(error);
-        trace_switch(program);
+        probing_switch(program);
     }
     return result;
 }

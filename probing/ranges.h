@@ -8,7 +8,7 @@
 
 struct probing_program;
 
-struct trace_range {
+struct probing_range {
     uint32_t number;
     bool is_on;
     const char *text; /* "+RE", "-0xA-0xB" */
@@ -18,20 +18,20 @@ struct trace_range {
 };
 
 /* Range 1 holds what was chosen at the start. */
-int trace_ranges_begin(struct probing_program *session, struct sprof_error *error);
+int probing_ranges_begin(struct probing_program *session, struct sprof_error *error);
 
 /* Changes ranges: "+RE -RE +children:RE:DEPTH +0xA-0xB +MODULE!0xA-0xB -#1,3-5 +#N". Spare probes
  * that are turned on become chosen. Modifies `text`. SPROF_EUSAGE: nothing has changed. */
-int trace_change_ranges(struct probing_program *session, char *text, struct sprof_error *error);
+int probing_change_ranges(struct probing_program *session, char *text, struct sprof_error *error);
 
-int trace_ranges_adopt(struct probing_program *session, const struct probing_program *from);
+int probing_ranges_adopt(struct probing_program *session, const struct probing_program *from);
 
 /* Applies ranges to new probes from `first` on. */
-int trace_ranges_extend(struct probing_program *session, size_t first);
+int probing_ranges_extend(struct probing_program *session, size_t first);
 
 /* Returns the deciding command's sign: '+', '-', or 0. */
-char trace_ranges_decide(const struct probing_program *session, size_t number);
+char probing_ranges_decide(const struct probing_program *session, size_t number);
 
-void trace_switch(struct probing_program *session);
+void probing_switch(struct probing_program *session);
 
 #endif

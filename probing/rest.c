@@ -14,17 +14,17 @@ enum { STOP_SHARE = 100 /* threads stand still at most 1/STOP_SHARE of the time 
 /* == Resting == */
 
 /* The governor's probes are due at once. Mode coverage removes probes instead. */
-static bool is_due(const struct probing_program *session, const struct trace_probe *probe)
+static bool is_due(const struct probing_program *session, const struct probing_probe *probe)
 {
     const bool is_governed =
-        probe->governed == TRACE_GOVERNED_OFF && session->mode != TRACE_COVERAGE;
+        probe->governed == PROBING_GOVERNED_OFF && session->mode != TRACE_COVERAGE;
     return probe->off_ns &&
            (is_governed || session->times.now_ns - probe->off_ns >= session->options.rest_ns) &&
-           trace_may_rest(session, probe);
+           probing_may_rest(session, probe);
 }
 
 static struct inject_changed changed_by(const struct probing_program *session,
-                                        const struct trace_probe *probe)
+                                        const struct probing_probe *probe)
 {
     struct inject_changed changed = {.address = session->files.items[probe->file].bias +
                                                 probe->function->site};
@@ -41,7 +41,7 @@ struct taking {
     bool is_done;
 };
 
-static bool is_back(const struct taking *taking, const struct trace_probe *probe)
+static bool is_back(const struct taking *taking, const struct probing_probe *probe)
 {
     const struct inject_changed changed = changed_by(taking->session, probe);
     uint8_t there[PLAN_JUMP_BYTES];
@@ -50,7 +50,7 @@ static bool is_back(const struct taking *taking, const struct trace_probe *probe
            memcmp(there, changed.jump, sizeof there) != 0;
 }
 
-void trace_note_rest(struct trace_probe *probe)
+void probing_note_rest(struct probing_probe *probe)
 {
     probe->rests = true;
     probe->off_ns = 0;
@@ -66,7 +66,7 @@ static int list_due(struct taking *taking)
 {
     const struct probing_program *session = taking->session;
     for (size_t i = 0; i < session->probes.count; i++) {
-        const struct trace_probe *probe = &session->probes.items[i];
+        const struct probing_probe *probe = &session->probes.items[i];
         if (is_due(session, probe) && sprof_vec_push(&taking->changes, changed_by(session, probe)))
             return SPROF_ENOMEM;
     }
@@ -91,9 +91,9 @@ static int take_back(struct taking *taking)
     session->resting.next_ns =
         sprof_clock_monotonic_ns() + taking->stop.longest_ns * (STOP_SHARE - 1);
     for (size_t i = 0; i < session->probes.count; i++) {
-        struct trace_probe *probe = &session->probes.items[i];
+        struct probing_probe *probe = &session->probes.items[i];
         if (is_due(session, probe) && (taking->is_done || is_back(taking, probe)))
-            trace_note_rest(probe);
+            probing_note_rest(probe);
     }
     return 0;
 }
@@ -114,9 +114,9 @@ static void rest(struct probing_program *session)
 
 static bool note_off(struct probing_program *session, size_t number)
 {
-    struct trace_probe *probe = &session->probes.items[number];
+    struct probing_probe *probe = &session->probes.items[number];
     const bool is_off = probe->is_placed && !probe->is_restored && !probe->rests &&
-                        !trace_is_wanted(session, number);
+                        !probing_is_wanted(session, number);
     probe->off_ns = !is_off ? 0 : probe->off_ns ? probe->off_ns : session->times.now_ns;
     return is_due(session, probe);
 }
@@ -131,15 +131,15 @@ static bool is_any_due(struct probing_program *session)
     return due > 0;
 }
 
-void trace_rest_refresh(struct probing_program *session)
+void probing_rest_refresh(struct probing_program *session)
 {
     if (is_any_due(session) && session->times.now_ns >= session->resting.next_ns)
         rest(session);
     if (session->resting.asleep && session->times.now_ns >= session->resting.next_wake_ns)
-        trace_wake(session);
+        probing_wake(session);
 }
 
-void trace_rest_now(struct probing_program *session)
+void probing_rest_now(struct probing_program *session)
 {
     if (is_any_due(session))
         rest(session);
@@ -152,11 +152,11 @@ static size_t count_asleep(const struct probing_program *session)
     size_t count = 0;
     for (size_t i = 0; i < session->probes.count && !session->executable.is_replaced; i++)
         count += session->probes.items[i].rests && session->probes.items[i].is_placed &&
-                 trace_is_wanted(session, i);
+                 probing_is_wanted(session, i);
     return count;
 }
 
-void trace_wake(struct probing_program *session)
+void probing_wake(struct probing_program *session)
 {
     struct sprof_error why = {0};
     const size_t before = session->resting.asleep;
@@ -165,7 +165,7 @@ void trace_wake(struct probing_program *session)
         return;
     session->resting.stopped_ns = 0;
     session->resting.woken_ns = sprof_clock_monotonic_ns();
-    const bool is_gone = trace_place_woken(session, &why) == SPROF_ENOTFOUND;
+    const bool is_gone = probing_place_woken(session, &why) == SPROF_ENOTFOUND;
     session->resting.asleep = is_gone ? 0 : count_asleep(session);
     session->resting.next_wake_ns = sprof_clock_monotonic_ns() + AGAIN_NS;
     if (session->resting.asleep && !before)
@@ -179,18 +179,18 @@ void trace_wake(struct probing_program *session)
                           "the probes that rested are in place");
 }
 
-uint64_t trace_woken_ns(const struct probing_program *session, uint64_t since_ns)
+uint64_t probing_woken_ns(const struct probing_program *session, uint64_t since_ns)
 {
     uint64_t longest_ns = 0;
     for (size_t i = 0; i < session->group->programs.count; i++) {
-        const struct trace_resting *resting = &session->group->programs.items[i]->resting;
+        const struct probing_resting *resting = &session->group->programs.items[i]->resting;
         if (resting->woken_ns >= since_ns && resting->stopped_ns > longest_ns)
             longest_ns = resting->stopped_ns;
     }
     return longest_ns;
 }
 
-int trace_check_awake(const struct probing_program *session, struct sprof_error *error)
+int probing_check_awake(const struct probing_program *session, struct sprof_error *error)
 {
     size_t asleep = 0;
     for (size_t i = 0; i < session->group->programs.count; i++)

@@ -7,10 +7,10 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-struct trace_probe;
+struct probing_probe;
 struct probing_program;
 
-struct trace_resting {
+struct probing_resting {
     bool at_once;  /* new probes begin at rest */
     size_t asleep; /* probes to be woken */
     uint64_t next_wake_ns;
@@ -19,22 +19,22 @@ struct trace_resting {
 };
 
 /* Puts probes to rest after a time, and retries failed wakes. */
-void trace_rest_refresh(struct probing_program *session);
+void probing_rest_refresh(struct probing_program *session);
 
 /* Puts probes to rest without the wait after the last stop; wakes none. If threads do not stop,
- * trace_rest_refresh tries again. */
-void trace_rest_now(struct probing_program *session);
+ * probing_rest_refresh tries again. */
+void probing_rest_now(struct probing_program *session);
 
 /* Marks the jump as gone. The next one leads to the thunk. */
-void trace_note_rest(struct trace_probe *probe);
+void probing_note_rest(struct probing_probe *probe);
 
 /* Writes jumps of probes that must be on. Counts failures in session->resting.asleep. */
-void trace_wake(struct probing_program *session);
+void probing_wake(struct probing_program *session);
 
 /* Returns the longest stop since then, of all programs; 0: none. */
-uint64_t trace_woken_ns(const struct probing_program *session, uint64_t since_ns);
+uint64_t probing_woken_ns(const struct probing_program *session, uint64_t since_ns);
 
 /* SPROF_ESTATE: some probes still rest that must be on. */
-int trace_check_awake(const struct probing_program *session, struct sprof_error *error);
+int probing_check_awake(const struct probing_program *session, struct sprof_error *error);
 
 #endif

@@ -21,27 +21,28 @@ static bool returns_inside(const struct plan_function *function)
     return false;
 }
 
-bool trace_is_in_one_page(uint64_t address)
+bool probing_is_in_one_page(uint64_t address)
 {
     return address / PAGE == (address + PLAN_JUMP_BYTES - 1) / PAGE;
 }
 
-bool trace_can_place_live(const struct probing_program *session, const struct trace_probe *probe)
+bool probing_can_place_live(const struct probing_program *session,
+                            const struct probing_probe *probe)
 {
     const uint64_t address = session->files.items[probe->file].bias + probe->function->site;
-    return probe->jump[0] && trace_is_in_one_page(address) && !returns_inside(probe->function);
+    return probe->jump[0] && probing_is_in_one_page(address) && !returns_inside(probe->function);
 }
 
-uint8_t trace_governed_tier(const struct trace_probe *probe, uint8_t tier)
+uint8_t probing_governed_tier(const struct probing_probe *probe, uint8_t tier)
 {
-    if (tier == PROBE_FULL && probe->governed == TRACE_GOVERNED_COUNT)
+    if (tier == PROBE_FULL && probe->governed == PROBING_GOVERNED_COUNT)
         return PROBE_COUNT;
-    if ((tier == PROBE_FULL || tier == PROBE_COUNT) && probe->governed == TRACE_GOVERNED_OFF)
+    if ((tier == PROBE_FULL || tier == PROBE_COUNT) && probe->governed == PROBING_GOVERNED_OFF)
         return PROBE_OFF;
     return tier;
 }
 
-bool trace_stays_on(const struct trace_probe *probe)
+bool probing_stays_on(const struct probing_probe *probe)
 {
     return probe->tier == PROBE_LEAVE || probe->tier == PROBE_JUMP || probe->tier == PROBE_CLOCK ||
            probe->tier == PROBE_CLONE || probe->tier == PROBE_UNWIND ||
@@ -51,32 +52,32 @@ bool trace_stays_on(const struct trace_probe *probe)
 
 /* Probes for left frames are needed while frames exist. Threads that begin during a rest are found
  * later. */
-bool trace_is_wanted(const struct probing_program *session, size_t number)
+bool probing_is_wanted(const struct probing_program *session, size_t number)
 {
-    const struct trace_probe *probe = &session->probes.items[number];
-    return trace_stays_on(probe)
+    const struct probing_probe *probe = &session->probes.items[number];
+    return probing_stays_on(probe)
                ? !session->paused
                : atomic_load(&session->process.shared->tiers[number]) != PROBE_OFF;
 }
 
 /* Probes for left frames rest only if no call is open. A clear hides open calls. */
-bool trace_may_rest(const struct probing_program *session, const struct trace_probe *probe)
+bool probing_may_rest(const struct probing_program *session, const struct probing_probe *probe)
 {
     return session->options.rest_ns != TRACE_NEVER && session->process.code_fd > 0 &&
            session->way->can_rest && !session->points && !session->executable.is_replaced &&
-           !probe->is_restored && trace_can_place_live(session, probe) &&
-           (!trace_stays_on(probe) ||
+           !probe->is_restored && probing_can_place_live(session, probe) &&
+           (!probing_stays_on(probe) ||
             (session->paused && !session->counts.in_flight && !session->times.cleared.ns));
 }
 
-bool trace_has_spares(const struct probing_program *session)
+bool probing_has_spares(const struct probing_program *session)
 {
     const struct trace_options *options = &session->options;
     return session->way->can_rest && (!options->children || options->drill.adaptive) &&
            !options->all_points && options->rest_ns != TRACE_NEVER;
 }
 
-void trace_check_spare(const struct probing_program *session, struct trace_probe *probe)
+void probing_check_spare(const struct probing_program *session, struct probing_probe *probe)
 {
     if (!probe->is_spare || probe->rests || session->options.children)
         return;
@@ -84,12 +85,12 @@ void trace_check_spare(const struct probing_program *session, struct trace_probe
     memset(probe->jump, 0, sizeof probe->jump);
 }
 
-bool trace_rests_at_once(const struct probing_program *session, const struct trace_probe *probe)
+bool probing_rests_at_once(const struct probing_program *session, const struct probing_probe *probe)
 {
-    return (probe->is_spare || session->resting.at_once) && trace_may_rest(session, probe);
+    return (probe->is_spare || session->resting.at_once) && probing_may_rest(session, probe);
 }
 
-bool trace_may_be_called(const struct plan_function *function)
+bool probing_may_be_called(const struct plan_function *function)
 {
     switch ((enum plan_reason)function->why) {
     case PLAN_REASON_NONE: return !function->entry_only && function->mechanism != PLAN_LEAVE;
@@ -101,7 +102,7 @@ bool trace_may_be_called(const struct plan_function *function)
     }
 }
 
-bool trace_is_measured(const struct trace_file *file)
+bool probing_is_measured(const struct probing_file *file)
 {
     return file->is_chosen && !file->plan.sanitized && !file->plan.runtime && !file->plan.is_loader;
 }

@@ -5,8 +5,8 @@
 
 #include <string.h>
 
-void trace_note_site(struct probing_program *session, size_t index, uint64_t address,
-                     const uint8_t original[PLAN_JUMP_BYTES])
+void probing_note_site(struct probing_program *session, size_t index, uint64_t address,
+                       const uint8_t original[PLAN_JUMP_BYTES])
 {
     struct probe_shared *shared = session->process.shared;
     struct probe_site site = {.address = address};
@@ -16,21 +16,22 @@ void trace_note_site(struct probing_program *session, size_t index, uint64_t add
         shared->site_count = (uint32_t)index + 1;
 }
 
-void trace_note_site_of(struct probing_program *session, size_t number)
+void probing_note_site_of(struct probing_program *session, size_t number)
 {
-    const struct trace_probe *probe = &session->probes.items[number];
-    trace_note_site(session, 1 + number,
-                    session->files.items[probe->file].bias + probe->function->site,
-                    probe->function->original);
+    const struct probing_probe *probe = &session->probes.items[number];
+    probing_note_site(session, 1 + number,
+                      session->files.items[probe->file].bias + probe->function->site,
+                      probe->function->original);
 }
 
-void trace_forget_sites(struct probing_program *session, size_t first, size_t count)
+void probing_forget_sites(struct probing_program *session, size_t first, size_t count)
 {
     memset(session->process.shared->sites + 1 + first, 0,
            count * sizeof *session->process.shared->sites);
 }
 
-uint64_t trace_thunk_address(const struct probing_program *session, const struct trace_probe *probe)
+uint64_t probing_thunk_address(const struct probing_program *session,
+                               const struct probing_probe *probe)
 {
     return session->process.hello.thunks + (uint64_t)probe->thunk * ARCH_THUNK_BYTES;
 }

@@ -34,7 +34,7 @@ static const char *copier_of(const struct image_request *request)
     return NULL;
 }
 
-bool trace_stack_copier_came(struct probing_program *session, const struct model_mmap *mapping)
+bool probing_stack_copier_came(struct probing_program *session, const struct model_mmap *mapping)
 {
     const struct image_request request = plan_request_of(session->process.pid, mapping);
     const char *copier = session->untimed.copier || !session->way->has_agent || !mapping->file.path
@@ -94,11 +94,11 @@ static bool unwinds_by_libunwind(const struct probing_program *session)
 
 static int take_mapping(void *context, const struct model_mmap *mapping)
 {
-    trace_stack_copier_came(context, mapping);
+    probing_stack_copier_came(context, mapping);
     return 0;
 }
 
-int trace_stack_copiers_find(struct probing_program *session)
+int probing_stack_copiers_find(struct probing_program *session)
 {
     const int result = target_each_mapping(session->process.pid, take_mapping, session);
     if (!result && session->way->only_embedded && !session->untimed.copier &&

@@ -48,13 +48,13 @@ static int read_thunks(const struct probing_program *session, struct thunks *thu
     return result;
 }
 
-int trace_switches_number(struct probing_program *session, struct sprof_error *error)
+int probing_switches_number(struct probing_program *session, struct sprof_error *error)
 {
     struct thunks thunks = {.is_taken = calloc(PROBE_THUNKS, 1)};
     int result = !thunks.is_taken || read_thunks(session, &thunks) ? sprof_error_memory(error) : 0;
     uint32_t next = 0;
     for (size_t i = 0; i < session->probes.count && !result; i++) {
-        struct trace_probe *probe = &session->probes.items[i];
+        struct probing_probe *probe = &session->probes.items[i];
         const uint64_t body = session->files.items[probe->file].bias + probe->function->site +
                               probe->function->displaced;
         const uint64_t *place = sprof_map_get(&thunks.bodies, body);
@@ -87,9 +87,9 @@ static bool write_there(const struct probing_program *session, uint64_t address,
 }
 
 /* The switch is off, so the target can be written in parts. */
-int trace_switches_aim(struct probing_program *session, uint64_t site,
-                       const struct plan_function *function, uint64_t thunk,
-                       uint8_t jump[PLAN_JUMP_BYTES], struct sprof_error *error)
+int probing_switches_aim(struct probing_program *session, uint64_t site,
+                         const struct plan_function *function, uint64_t thunk,
+                         uint8_t jump[PLAN_JUMP_BYTES], struct sprof_error *error)
 {
     int32_t distance;
     memcpy(&distance, function->original + 1, sizeof distance);
@@ -103,7 +103,7 @@ int trace_switches_aim(struct probing_program *session, uint64_t site,
                                  (int)session->process.pid, strerror(errno));
 }
 
-static bool turn(struct probing_program *session, struct trace_probe *probe, uint8_t from,
+static bool turn(struct probing_program *session, struct probing_probe *probe, uint8_t from,
                  uint8_t to)
 {
     const uint64_t site = session->files.items[probe->file].bias + probe->function->site;
@@ -112,14 +112,14 @@ static bool turn(struct probing_program *session, struct trace_probe *probe, uin
            write_there(session, site, &to, 1);
 }
 
-int trace_switches_begin(struct probing_program *session, struct sprof_error *error)
+int probing_switches_begin(struct probing_program *session, struct sprof_error *error)
 {
     const int result = inject_listening_go(&session->process, error);
     if (result)
         return result;
     counters_read_clocks(&session->times.start.ns, &session->times.start.ticks);
     for (size_t i = 0; i < session->probes.count; i++) {
-        struct trace_probe *probe = &session->probes.items[i];
+        struct probing_probe *probe = &session->probes.items[i];
         session->process.shared->switches[i] =
             session->files.items[probe->file].bias + probe->function->site;
         if (probe->jump[0])
@@ -130,7 +130,7 @@ int trace_switches_begin(struct probing_program *session, struct sprof_error *er
     return 0;
 }
 
-void trace_switches_leave(struct probing_program *session)
+void probing_switches_leave(struct probing_program *session)
 {
     if (session->is_out)
         return;
@@ -138,7 +138,7 @@ void trace_switches_leave(struct probing_program *session)
     if (session->process.shared)
         memset(session->process.shared->tiers, PROBE_OFF, sizeof session->process.shared->tiers);
     for (size_t i = 0; i < session->probes.count; i++) {
-        struct trace_probe *probe = &session->probes.items[i];
+        struct probing_probe *probe = &session->probes.items[i];
         if (probe->is_placed)
             turn(session, probe, ARCH_JUMP, PLAN_EMBEDDED_OFF);
         probe->is_placed = false;

@@ -2,21 +2,21 @@
 #include "probing/probes.h"
 #include "probing/program.h"
 
-bool trace_may_be_chosen(const struct probing_program *session, const struct trace_probe *probe)
+bool probing_may_be_chosen(const struct probing_program *session, const struct probing_probe *probe)
 {
     return probe->is_chosen || (session->options.drill.adaptive && probe->is_spare);
 }
 
-int trace_report_unfound(const struct probing_program *session, const char *option,
-                         const char *expression, const struct plan_expressions *expressions,
-                         bool timed, struct sprof_error *error)
+int probing_report_unfound(const struct probing_program *session, const char *option,
+                           const char *expression, const struct plan_expressions *expressions,
+                           bool timed, struct sprof_error *error)
 {
     struct sprof_suggestions near = {0};
     struct sprof_str names = {0};
     int found = 0;
     for (size_t i = 0; i < session->probes.count && !found; i++) {
-        const struct trace_probe *probe = &session->probes.items[i];
-        if (!trace_may_be_chosen(session, probe) || (timed && probe->tier != PROBE_FULL))
+        const struct probing_probe *probe = &session->probes.items[i];
+        if (!probing_may_be_chosen(session, probe) || (timed && probe->tier != PROBE_FULL))
             continue;
         found = plan_expressions_match(expressions, probe->function, error);
         if (!found)

@@ -132,20 +132,20 @@ static int add_polls(const struct trace_session *session, struct trace_polls *po
 static bool has_figures(const struct trace_session *program, pid_t pid)
 {
     const uint32_t used = atomic_load(&program->process.shared->slabs_used);
-    bool has = trace_process_find(&program->calls, pid) != NULL;
+    bool has = calls_process_find(&program->calls, pid) != NULL;
     for (uint32_t i = 0; i < used && i < program->slab_count && !has; i++)
         has = atomic_load(&program->process.shared->slabs[i].pid) == (uint32_t)pid;
     return has;
 }
 
-static int end_process(struct trace_session *program, struct trace_process *process)
+static int end_process(struct trace_session *program, struct calls_process *process)
 {
     process->is_over = true;
     process->has_executed = false;
     inject_keeper_forget(&program->trace->keeper, process->pid);
     program->executable.is_replaced |= process->pid == program->process.pid;
     inject_close(&process->fd);
-    return trace_collect_program(program, TRACE_COLLECT_ENDED);
+    return trace_collect_program(program, CALLS_COLLECT_ENDED);
 }
 
 /* Reads calls in the old program while the pid still stands for it. */
@@ -160,10 +160,10 @@ static int leave_program(struct trace_session *common, pid_t pid, bool *was_know
         if (!has_figures(program, pid))
             continue;
         program->leaves = pid;
-        if (trace_collect_program(program, TRACE_COLLECT_ALL))
+        if (trace_collect_program(program, CALLS_COLLECT_ALL))
             return SPROF_ENOMEM;
         program->leaves = 0;
-        struct trace_process *process = trace_process_find(&program->calls, pid);
+        struct calls_process *process = calls_process_find(&program->calls, pid);
         if (!process || (process->is_over && !process->has_executed))
             continue;
         *was_known = true;
@@ -210,7 +210,7 @@ static int take_program(struct trace_session *common, int fd, pid_t pid,
     }
     /* Neither programs without chosen functions nor killed ones are reported. The check comes
      * first, because a program may end once its agent goes on. */
-    const bool is_over = trace_processes_are_over(&program->calls);
+    const bool is_over = calls_processes_are_over(&program->calls);
     if (program->process.agent_fd >= 0)
         send(program->process.agent_fd, &give_up, sizeof give_up, MSG_NOSIGNAL);
     if (result != SPROF_ENOTFOUND && result != SPROF_ENOMEM && !is_over) {
@@ -288,16 +288,16 @@ static int hear_newcomers(struct trace_session *common)
 static int assign(struct trace_session *common, pid_t pid, bool *is_assigned)
 {
     struct sprof_str maps = {0};
-    const char *text = trace_maps_read(pid, &maps);
+    const char *text = calls_maps_read(pid, &maps);
     int result = 0;
     *is_assigned = false;
     for (size_t i = 0; i < common->trace->programs.count && text && !result; i++) {
         struct trace_session *program = trace_program_at(common->trace, i);
-        struct trace_process *process = trace_process_find(&program->calls, pid);
-        const bool shares = trace_maps_hold_program(text, &program->calls);
+        struct calls_process *process = calls_process_find(&program->calls, pid);
+        const bool shares = calls_maps_hold_program(text, &program->calls);
         *is_assigned |= shares;
         if (shares && (!process || process->is_over))
-            result = trace_process_add_forked(&program->calls, pid);
+            result = calls_process_add_forked(&program->calls, pid);
         else if (!shares && process && !process->is_over)
             process->is_over = process->has_executed = true;
     }
@@ -354,7 +354,7 @@ static int find(struct trace_session *session)
 
 /* == Detaching == */
 
-static int let_go(struct trace_session *program, struct trace_process *process,
+static int let_go(struct trace_session *program, struct calls_process *process,
                   uint64_t *stopped_ns, struct sprof_error *error)
 {
     const pid_t pid = process->pid;
@@ -364,10 +364,10 @@ static int let_go(struct trace_session *program, struct trace_process *process,
     if (result)
         return result;
     process->is_out = true;
-    if (trace_program_is_mapped(&program->calls, pid))
+    if (calls_program_is_mapped(&program->calls, pid))
         return 0;
-    result = trace_collect_program(program, TRACE_COLLECT_ALL);
-    process = trace_process_find(&program->calls, pid); /* may have moved */
+    result = trace_collect_program(program, CALLS_COLLECT_ALL);
+    process = calls_process_find(&program->calls, pid); /* may have moved */
     return result || end_process(program, process) ? sprof_error_memory(error) : 0;
 }
 
@@ -378,7 +378,7 @@ int trace_children_detach(struct trace_session *session, pid_t pid, uint64_t *st
         return sprof_error_memory(error);
     for (size_t i = 0; i < session->trace->programs.count; i++) {
         struct trace_session *program = trace_program_at(session->trace, i);
-        struct trace_process *process = trace_process_find(&program->calls, pid);
+        struct calls_process *process = calls_process_find(&program->calls, pid);
         if (process && !process->is_over && !process->is_out)
             return let_go(program, process, stopped_ns, error);
     }
@@ -396,7 +396,7 @@ static int end_program(struct trace_session *common, size_t index)
         if (program->processes.list.items[i].has_executed)
             result = sprof_map_put(&children->left, (uint32_t)program->processes.list.items[i].pid,
                                    true);
-    const int ended = trace_program_end(common, index, TRACE_COLLECT_LAST);
+    const int ended = trace_program_end(common, index, CALLS_COLLECT_LAST);
     return result ? result : ended;
 }
 
@@ -404,7 +404,7 @@ static bool any_is_over(const struct trace_session *common)
 {
     bool any = false;
     for (size_t i = 0; i < common->trace->programs.count; i++)
-        any |= trace_processes_are_over(&trace_program_at(common->trace, i)->calls);
+        any |= calls_processes_are_over(&trace_program_at(common->trace, i)->calls);
     return any;
 }
 
@@ -413,7 +413,7 @@ static int end_programs(struct trace_session *common)
     size_t coming;
     int result = any_is_over(common) ? scan(common, &coming) : 0;
     for (size_t i = common->trace->programs.count; i && !result; i--)
-        if (trace_processes_are_over(&trace_program_at(common->trace, i - 1)->calls))
+        if (calls_processes_are_over(&trace_program_at(common->trace, i - 1)->calls))
             result = end_program(common, i - 1);
     return result;
 }
@@ -422,7 +422,7 @@ static int end_programs(struct trace_session *common)
 static int set_up(struct trace_session *session, struct sprof_error *error)
 {
     counters_read_clocks(&session->times.start.ns, &session->times.start.ticks);
-    return trace_ranges_begin(&session->probing, error);
+    return probing_ranges_begin(&session->probing, error);
 }
 
 static int serve(struct trace_session *session)
@@ -440,7 +440,7 @@ static int serve(struct trace_session *session)
 static size_t count_living(struct trace_session *program)
 {
     size_t living = 0;
-    trace_processes_are_over(&program->calls);
+    calls_processes_are_over(&program->calls);
     for (size_t i = 0; i < program->processes.list.count; i++)
         living += !program->processes.list.items[i].is_over;
     return living;

@@ -28,7 +28,7 @@ static int begin_pause(struct trace_session *session, const char *cause, struct 
         return 0;
     session->trace->pauses = session->paused = true;
     trace_switch_all(session);
-    return trace_history_all(&session->calls, "stop", cause) ? sprof_error_memory(error) : 0;
+    return calls_history_all(&session->calls, "stop", cause) ? sprof_error_memory(error) : 0;
 }
 
 /* Only calls that were open at its start can end in a pause. */
@@ -49,10 +49,10 @@ static int end_pause(struct trace_session *session, const char *cause, struct sp
     const int result = may_have_changed(session) ? trace_flush(session, error) : 0;
     if (result)
         return result;
-    trace_take_time(&session->calls);
+    calls_take_time(&session->calls);
     session->paused = false;
     trace_switch_all(session);
-    if (trace_history_all(&session->calls, "start", cause))
+    if (calls_history_all(&session->calls, "start", cause))
         return sprof_error_memory(error);
     return trace_begin_phase(session, NULL, error);
 }
@@ -69,7 +69,7 @@ static int set_mode(struct trace_session *session, enum trace_mode mode, struct 
     if (!result)
         result = trace_flush(session, error);
     const enum trace_mode before = session->mode;
-    if (!result && mode == TRACE_LOG && trace_keeps(&session->calls))
+    if (!result && mode == TRACE_LOG && calls_keeps(&session->calls))
         result = sprof_error_set(error, SPROF_EUSAGE, 0,
                                  "a trace with --keep does not log calls: both need each thread's "
                                  "ring");
@@ -77,12 +77,12 @@ static int set_mode(struct trace_session *session, enum trace_mode mode, struct 
     for (size_t i = 0; i < session->trace->programs.count; i++) {
         struct trace_session *program = trace_program_at(session->trace, i);
         program->mode = session->mode;
-        if (!result && mode == TRACE_COVERAGE && trace_coverage_begin(&program->calls))
+        if (!result && mode == TRACE_COVERAGE && calls_coverage_begin(&program->calls))
             result = sprof_error_memory(error);
-        trace_set_extras(&program->calls);
+        calls_set_extras(&program->calls);
     }
     trace_switch_all(session);
-    if (!result && trace_history_all(&session->calls, "mode", "command"))
+    if (!result && calls_history_all(&session->calls, "mode", "command"))
         result = sprof_error_memory(error);
     return result ? result : trace_begin_phase(session, NULL, error);
 }
@@ -131,7 +131,7 @@ static int start(void *context, char *argument, struct sprof_str *answer, struct
                           (double)duration_ns / 1e9);
     else
         sprof_str_append(answer, "calls are being measured");
-    return trace_check_awake(&session->probing, error);
+    return probing_check_awake(&session->probing, error);
 }
 
 static int stop(void *context, char *argument, struct sprof_str *answer, struct sprof_error *error)
@@ -151,14 +151,14 @@ static int clear(void *context, char *argument, struct sprof_str *answer, struct
     const int result = trace_coverage_return(session, error);
     if (result)
         return result;
-    trace_coverage_clear(&session->calls);
+    calls_coverage_clear(&session->calls);
     if (trace_clear(session))
         return sprof_error_memory(error);
     for (size_t i = 0; i < session->trace->programs.count && session->mode == TRACE_COVERAGE; i++)
-        if (trace_coverage_begin(&trace_program_at(session->trace, i)->calls))
+        if (calls_coverage_begin(&trace_program_at(session->trace, i)->calls))
             return sprof_error_memory(error);
     trace_switch_all(session);
-    if (trace_history_all(&session->calls, "clear", "command"))
+    if (calls_history_all(&session->calls, "clear", "command"))
         return sprof_error_memory(error);
     sprof_str_append(answer, "what was measured so far is dropped");
     return trace_begin_phase(session, NULL, error);
@@ -210,12 +210,12 @@ static int status(void *context, char *argument, struct sprof_str *answer,
                   struct sprof_error *error)
 {
     struct trace_session *session = context;
-    struct trace_sums sums;
+    struct calls_sums sums;
     const int result = trace_flush(session, error);
     if (result)
         return result;
-    trace_add_up(&session->calls, &sums);
-    const double seconds = (double)trace_measured_ns(&session->calls) / 1e9;
+    calls_add_up(&session->calls, &sums);
+    const double seconds = (double)calls_measured_ns(&session->calls) / 1e9;
     const double left = session->trace->off_ns > session->times.now_ns
                             ? (double)(session->trace->off_ns - session->times.now_ns) / 1e9
                             : 0;
@@ -249,7 +249,7 @@ static int status(void *context, char *argument, struct sprof_str *answer,
                           1 + session->options.other_count);
     if (session->mode == TRACE_COVERAGE) {
         size_t covered, removed;
-        trace_coverage_count(&session->calls, &covered, &removed);
+        calls_coverage_count(&session->calls, &covered, &removed);
         sprof_str_appendf(answer, ", %zu function%s called, %zu probe%s removed", covered,
                           sprof_plural(covered), removed, sprof_plural(removed));
     }
@@ -258,7 +258,7 @@ static int status(void *context, char *argument, struct sprof_str *answer,
                           sums.probes_resting == 1
                               ? " rests: its function's code is as without it"
                               : "s rest: their functions' code is as without them");
-    trace_keep_describe(&session->calls, answer);
+    calls_keep_describe(&session->calls, answer);
     if (left > 0)
         sprof_str_appendf(answer, ", off in %.1f s", left);
     return 0;
@@ -271,7 +271,7 @@ static int end(void *context, char *argument, struct sprof_str *answer, struct s
     session->paused = session->trace->ends = true;
     trace_owner_end(session, true);
     trace_switch_all(session);
-    if (trace_history_all(&session->calls, "end", "command"))
+    if (calls_history_all(&session->calls, "end", "command"))
         return sprof_error_memory(error);
     control_server_hold(
         &session->trace->control); /* calls that return from then on count as open */
@@ -338,7 +338,7 @@ static int detach(void *context, char *argument, struct sprof_str *answer,
     session->paused = true;
     trace_owner_end(session, true);
     trace_switch_all(session);
-    if (trace_history_all(&session->calls, "detach", "command"))
+    if (calls_history_all(&session->calls, "detach", "command"))
         return sprof_error_memory(error);
     const int result = trace_detach(session, error);
     if (result) { /* probes stay, switched off */
@@ -355,47 +355,47 @@ static int detach(void *context, char *argument, struct sprof_str *answer,
 
 static int note_changed(struct trace_session *session)
 {
-    int result = trace_history_ranges(&session->calls);
+    int result = calls_history_ranges(&session->calls);
     for (size_t i = 0; i < session->trace->programs.count && !result; i++)
-        result = trace_history_serve(&trace_program_at(session->trace, i)->calls);
+        result = calls_history_serve(&trace_program_at(session->trace, i)->calls);
     return result;
 }
 
 static int probe(void *context, char *argument, struct sprof_str *answer, struct sprof_error *error)
 {
     struct trace_session *session = context;
-    struct trace_sums sums;
+    struct calls_sums sums;
     const uint64_t since_ns = sprof_clock_monotonic_ns() - session->times.start.ns;
-    int result = trace_change_ranges(&session->probing, argument, error);
+    int result = probing_change_ranges(&session->probing, argument, error);
     if (!result && note_changed(session))
         return sprof_error_memory(error);
     for (size_t i = 0; i < session->trace->programs.count && session->mode == TRACE_COVERAGE; i++)
-        if (trace_coverage_begin(&trace_program_at(session->trace, i)->calls))
+        if (calls_coverage_begin(&trace_program_at(session->trace, i)->calls))
             return sprof_error_memory(error);
     trace_switch_all(session);
-    trace_add_up(&session->calls, &sums);
+    calls_add_up(&session->calls, &sums);
     sprof_str_appendf(answer, "%zu probe%s on", sums.probes_on,
                       sums.probes_on == 1 ? " is" : "s are");
     const uint64_t stopped_ns =
-        trace_woken_ns(&session->probing, session->times.start.ns + since_ns);
+        probing_woken_ns(&session->probing, session->times.start.ns + since_ns);
     if (stopped_ns)
         sprof_str_appendf(answer, "; threads stood still for %.1f ms", (double)stopped_ns / 1e6);
     if (!result)
-        result = trace_ranges_append_empty(&session->probing, since_ns, answer, error);
-    return result ? result : trace_check_awake(&session->probing, error);
+        result = probing_ranges_append_empty(&session->probing, since_ns, answer, error);
+    return result ? result : probing_check_awake(&session->probing, error);
 }
 
 static int keep(void *context, char *argument, struct sprof_str *answer, struct sprof_error *error)
 {
     const int result = trace_flush(context, error);
-    return result ? result : trace_keep_change(context, argument, answer, error);
+    return result ? result : calls_keep_change(context, argument, answer, error);
 }
 
 static int keep_next(void *context, char *argument, struct sprof_str *answer,
                      struct sprof_error *error)
 {
     const int result = trace_flush(context, error);
-    return result ? result : trace_keep_next(context, argument, answer, error);
+    return result ? result : calls_keep_next(context, argument, answer, error);
 }
 
 static int widen(void *context, char *argument, struct sprof_str *answer, struct sprof_error *error)
@@ -417,15 +417,15 @@ struct range_sums {
 
 static void add_range_of(const struct trace_session *program, size_t r, struct range_sums *sums)
 {
-    const struct trace_range *range = &program->ranges.items[r];
+    const struct probing_range *range = &program->ranges.items[r];
     sums->sites += range->sites;
     for (size_t i = 0; i < program->probes.count; i++) {
-        const struct trace_probe *probe = &program->probes.items[i];
+        const struct probing_probe *probe = &program->probes.items[i];
         const bool is_on = range->holds[i] && probe->is_on;
         sums->calls += range->holds[i] ? probe->calls : 0;
         sums->resting += range->holds[i] && probe->rests;
-        sums->on += is_on && probe->governed != TRACE_GOVERNED_OFF;
-        sums->timed += is_on && trace_governed_tier(probe, probe->tier) == PROBE_FULL;
+        sums->on += is_on && probe->governed != PROBING_GOVERNED_OFF;
+        sums->timed += is_on && probing_governed_tier(probe, probe->tier) == PROBE_FULL;
     }
 }
 
@@ -437,7 +437,7 @@ static int list(void *context, char *argument, struct sprof_str *answer, struct 
     sprof_str_append(answer,
                      "number#\tstate\tsites#\ton#\ttimed#\tresting#\tcalls#\tsince#\trange\n");
     for (size_t r = 0; r < session->ranges.count; r++) {
-        const struct trace_range *range = &session->ranges.items[r];
+        const struct probing_range *range = &session->ranges.items[r];
         struct range_sums sums = {0};
         for (size_t i = 0; i < session->trace->programs.count; i++)
             add_range_of(trace_program_at(session->trace, i), r, &sums);
@@ -529,7 +529,7 @@ static int end_delay(struct trace_session *session, struct sprof_error *error)
         return 0;
     session->options.delay_ns = 0;
     const int result = end_pause(session, "deadline", error);
-    if (!result && trace_check_awake(&session->probing, &late))
+    if (!result && probing_check_awake(&session->probing, &late))
         sprof_log_message(session->options.log, SPROF_LOG_WARNING, "%s", late.message);
     return result;
 }

@@ -22,7 +22,7 @@ static uint64_t bytes_of_islands(const struct trace_session *session,
     const uint64_t mapping_end = mapping->address + mapping->size;
     uint64_t bytes = 0;
     for (size_t i = 0; i < session->files.count; i++) {
-        const struct trace_file *file = &session->files.items[i];
+        const struct probing_file *file = &session->files.items[i];
         const uint64_t island_end = file->island + file->island_bytes;
         const uint64_t start = file->island > mapping->address ? file->island : mapping->address;
         const uint64_t end = island_end < mapping_end ? island_end : mapping_end;

@@ -3,13 +3,13 @@
 
 enum { RETURN_ROUNDS = 16 };
 
-static int return_to(struct trace_session *program, struct trace_process *process,
+static int return_to(struct trace_session *program, struct calls_process *process,
                      struct sprof_error *error)
 {
     process->is_back = true;
-    const int result = trace_has_parents_memory(process->pid)
+    const int result = calls_has_parents_memory(process->pid)
                            ? 0
-                           : trace_place_again(&program->probing, process->pid, error);
+                           : probing_place_again(&program->probing, process->pid, error);
     return result == SPROF_ENOTFOUND ? 0 : result;
 }
 
@@ -19,9 +19,9 @@ static int return_to_all(struct trace_session *session, bool *any, struct sprof_
     int result = 0;
     for (size_t i = 0; i < session->trace->programs.count; i++) {
         struct trace_session *program = trace_program_at(session->trace, i);
-        trace_processes_are_over(&program->calls);
+        calls_processes_are_over(&program->calls);
         for (size_t k = 0; k < program->processes.list.count && !result; k++) {
-            struct trace_process *process = &program->processes.list.items[k];
+            struct calls_process *process = &program->processes.list.items[k];
             if (process->is_over || process->is_out || process->is_back)
                 continue;
             *any = true;
@@ -49,7 +49,7 @@ int trace_coverage_return(struct trace_session *session, struct sprof_error *err
     size_t covered, left, rounds = 0;
     bool any = true;
     int result = 0;
-    trace_coverage_count(&session->calls, &covered, &left);
+    calls_coverage_count(&session->calls, &covered, &left);
     while (any && left && !result) {
         any = false;
         if (membership->find && membership->find(session))

@@ -19,16 +19,16 @@ static int add_jump(struct changed_by_trace *all, uint64_t address,
 
 static int list_changes(const struct trace_session *session, struct changed_by_trace *all)
 {
-    const struct trace_hook *hook = &session->hook;
+    const struct probing_hook *hook = &session->hook;
     int result = hook->at ? add_jump(all, hook->at, hook->jump, hook->original) : 0;
     for (size_t i = 0; i < session->probes.count && !result; i++) {
-        const struct trace_probe *probe = &session->probes.items[i];
+        const struct probing_probe *probe = &session->probes.items[i];
         const uint64_t site = session->files.items[probe->file].bias + probe->function->site;
         if (probe->is_placed)
             result = add_jump(all, site, probe->jump, probe->function->original);
     }
     for (size_t i = 0; i < session->files.count && !result; i++) {
-        const struct trace_file *file = &session->files.items[i];
+        const struct probing_file *file = &session->files.items[i];
         const struct inject_span island = {file->island, file->island + file->island_bytes};
         if (island.start)
             result = sprof_vec_push(&all->islands, island);

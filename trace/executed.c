@@ -47,7 +47,7 @@ void trace_executed_refresh(struct trace_session *session)
         (!is_first && may_be &&
          inject_lock_is_stale(session->process.pid, session->process.lock_fd));
     char name[32] = "the command";
-    if (trace_has_others(&session->probing))
+    if (probing_has_others(&session->probing))
         snprintf(name, sizeof name, "process %d", (int)session->process.pid);
     if (session->executable.is_replaced)
         sprof_log_message(session->options.log, SPROF_LOG_WARNING,

@@ -19,24 +19,24 @@ void trace_account(struct trace_session *session, uint64_t target_cpu_ns)
                              : 0;
 }
 
-int trace_collect_program(struct trace_session *program, enum trace_collecting what)
+int trace_collect_program(struct trace_session *program, enum calls_collecting what)
 {
-    trace_take_time(&program->calls);
-    return trace_history_serve(&program->calls) || trace_collect(&program->calls, what) ||
-                   trace_coverage_collect(&program->calls) || trace_log_serve(&program->calls)
+    calls_take_time(&program->calls);
+    return calls_history_serve(&program->calls) || calls_collect(&program->calls, what) ||
+                   calls_coverage_collect(&program->calls) || calls_log_serve(&program->calls)
                ? SPROF_ENOMEM
                : 0;
 }
 
 int trace_flush(struct trace_session *session, struct sprof_error *error)
 {
-    trace_take_time(&session->calls);
+    calls_take_time(&session->calls);
     for (size_t i = 0; i < session->trace->programs.count; i++)
-        if (trace_collect_program(trace_program_at(session->trace, i), TRACE_COLLECT_ALL))
+        if (trace_collect_program(trace_program_at(session->trace, i), CALLS_COLLECT_ALL))
             return sprof_error_memory(error);
-    if (trace_history_ranges(&session->calls))
+    if (calls_history_ranges(&session->calls))
         return sprof_error_memory(error);
-    trace_account(session, trace_command_cpu_ns(&session->trace->calls));
+    trace_account(session, calls_command_cpu_ns(&session->trace->calls));
     const int result = recording_flush(session->recording, error);
     const uint64_t end_ns = sprof_clock_monotonic_ns(), took_ns = end_ns - session->times.now_ns;
     session->trace->next_flush_ns =
@@ -46,20 +46,20 @@ int trace_flush(struct trace_session *session, struct sprof_error *error)
 
 int trace_clear(struct trace_session *session)
 {
-    trace_take_time(&session->calls);
+    calls_take_time(&session->calls);
     session->times.cleared.ns = session->times.now_ns;
-    session->trace->cleared_cpu_ns = trace_command_cpu_ns(&session->trace->calls);
+    session->trace->cleared_cpu_ns = calls_command_cpu_ns(&session->trace->calls);
     session->trace->own_cpu_start_ns = sprof_clock_own_cpu_ns();
     for (size_t i = 0; i < session->trace->programs.count; i++) {
         struct trace_session *program = trace_program_at(session->trace, i);
-        trace_take_time(&program->calls);
+        calls_take_time(&program->calls);
         program->times.now_ns = session->times.cleared.ns; /* rows of ended threads are older */
-        if (trace_clear_figures(&program->calls, probe_ticks()))
+        if (calls_clear_figures(&program->calls, probe_ticks()))
             return SPROF_ENOMEM;
     }
-    session->trace->ended.calls = (struct trace_sums){0};
+    session->trace->ended.calls = (struct calls_sums){0};
     int result = recording_clear(session->recording, session->times.cleared.ns);
     for (size_t i = 0; i < session->trace->programs.count && !result; i++)
-        result = trace_remarks_begin_anew(&trace_program_at(session->trace, i)->calls);
+        result = calls_remarks_begin_anew(&trace_program_at(session->trace, i)->calls);
     return result;
 }

@@ -37,7 +37,7 @@ static bool governs(const struct trace_session *session)
 
 static double spent_ns(struct trace_session *session)
 {
-    return trace_spent_ticks(&session->calls) * session->times.ns_per_tick;
+    return calls_spent_ticks(&session->calls) * session->times.ns_per_tick;
 }
 
 static void look_after(struct trace_session *session, uint64_t now_ns)
@@ -109,7 +109,7 @@ void trace_govern_hurry(struct trace_session *common)
 
 /* Called while all threads stand still. No thread is inside the jump, which is one instruction.
  * Threads behind it continue in thunk and copy, which stay. */
-static bool take_back(struct trace_session *session, int memory_fd, struct trace_probe *probe)
+static bool take_back(struct trace_session *session, int memory_fd, struct probing_probe *probe)
 {
     const off_t site = (off_t)(session->files.items[probe->file].bias + probe->function->site);
     uint8_t there[PLAN_JUMP_BYTES];
@@ -120,10 +120,10 @@ static bool take_back(struct trace_session *session, int memory_fd, struct trace
                (ssize_t)sizeof there;
 }
 
-static bool is_to_go(const struct trace_session *session, const struct trace_probe *probe)
+static bool is_to_go(const struct trace_session *session, const struct probing_probe *probe)
 {
-    return probe->is_placed && !probe->rests && probe->governed == TRACE_GOVERNED_OFF &&
-           !trace_may_rest(&session->probing, probe);
+    return probe->is_placed && !probe->rests && probe->governed == PROBING_GOVERNED_OFF &&
+           !probing_may_rest(&session->probing, probe);
 }
 
 static bool is_any_to_go(const struct trace_session *session)
@@ -144,7 +144,7 @@ static void remove_stopped(void *context)
     const struct removing *removing = context;
     struct trace_session *session = removing->session;
     for (size_t i = 0; i < session->probes.count; i++) {
-        struct trace_probe *probe = &session->probes.items[i];
+        struct probing_probe *probe = &session->probes.items[i];
         if (is_to_go(session, probe) && !take_back(session, removing->memory_fd, probe))
             break;
     }
@@ -176,20 +176,20 @@ static void remove_probes(struct trace_session *session)
 static int note_change(struct trace_session *session, uint32_t number, double share)
 {
     static const char *const words[] = {"timed", "counted", "off"};
-    return trace_history_probe(&session->calls, number,
+    return calls_history_probe(&session->calls, number,
                                words[session->probes.items[number].governed], "governor", share);
 }
 
 /* == Looking == */
 
-static double self_per_call(const struct trace_probe *probe)
+static double self_per_call(const struct probing_probe *probe)
 {
     return probe->timed_calls ? (double)probe->self_ns / (double)probe->timed_calls : 0;
 }
 
 static struct trace_call_cost cost_of(const struct trace_session *session, double cpu_ns)
 {
-    const struct probe_cost cost = trace_cost_of(&session->calls);
+    const struct probe_cost cost = calls_cost_of(&session->calls);
     return (struct trace_call_cost){
         .timed_ns = cost.whole ? cost.whole * session->times.ns_per_tick : FULL_NS,
         .counted_ns = cost.count ? cost.count * session->times.ns_per_tick : COUNT_NS,
@@ -199,13 +199,13 @@ static struct trace_call_cost cost_of(const struct trace_session *session, doubl
 
 static bool is_passed(const struct trace_session *session, size_t number)
 {
-    const struct trace_probe *probe = &session->probes.items[number];
+    const struct probing_probe *probe = &session->probes.items[number];
     return probe->is_placed && !probe->is_restored && !probe->rests && !session->paused &&
            atomic_load(&session->process.shared->tiers[number]) == PROBE_OFF;
 }
 
 /* A probe that is off has no new calls, so its last rate is used. */
-static double calls_since(const struct seen *seen, struct trace_probe *probe, bool is_off)
+static double calls_since(const struct seen *seen, struct probing_probe *probe, bool is_off)
 {
     const double calls =
         probe->calls > probe->governed_calls ? (double)(probe->calls - probe->governed_calls) : 0;
@@ -215,18 +215,18 @@ static double calls_since(const struct seen *seen, struct trace_probe *probe, bo
     return is_off ? probe->governed_rate * seen->cost.cpu_ns : calls;
 }
 
-static enum trace_governed doing(const struct trace_session *session, size_t number)
+static enum probing_governed doing(const struct trace_session *session, size_t number)
 {
-    const struct trace_probe *probe = &session->probes.items[number];
-    return atomic_load(&session->process.shared->tiers[number]) == PROBE_OFF ? TRACE_GOVERNED_OFF
-           : trace_governed_tier(probe, probe->tier) == PROBE_FULL           ? TRACE_GOVERNED_NOT
-                                                                             : TRACE_GOVERNED_COUNT;
+    const struct probing_probe *probe = &session->probes.items[number];
+    return atomic_load(&session->process.shared->tiers[number]) == PROBE_OFF ? PROBING_GOVERNED_OFF
+           : probing_governed_tier(probe, probe->tier) == PROBE_FULL         ? PROBING_GOVERNED_NOT
+                                                                     : PROBING_GOVERNED_COUNT;
 }
 
 static void add_up(struct trace_session *session, struct seen *seen)
 {
     for (size_t i = 0; i < session->probes.count; i++) {
-        struct trace_probe *probe = &session->probes.items[i];
+        struct probing_probe *probe = &session->probes.items[i];
         if (probe->tier != PROBE_FULL && probe->tier != PROBE_COUNT)
             continue;
         struct trace_spent spent = {.probe = (uint32_t)i,
@@ -234,7 +234,7 @@ static void add_up(struct trace_session *session, struct seen *seen)
                                     .does = doing(session, i),
                                     /* the heap check needs all */
                                     .must_count = probe->operation != 0};
-        const bool is_off = spent.does == TRACE_GOVERNED_OFF;
+        const bool is_off = spent.does == PROBING_GOVERNED_OFF;
         spent.calls = calls_since(seen, probe, is_off);
         if (spent.calls && (!is_off || is_passed(session, i)))
             seen->list[seen->count++] = spent;
@@ -268,7 +268,7 @@ static void append_changed(const struct trace_session *session, const struct see
         else
             sprof_str_appendf(names, "%s%.100s (%s)", shown > 1 ? ", " : "",
                               session->probes.items[spent->probe].function->name,
-                              spent->becomes == TRACE_GOVERNED_COUNT ? "counted only" : "off");
+                              spent->becomes == PROBING_GOVERNED_COUNT ? "counted only" : "off");
     }
 }
 
@@ -278,8 +278,8 @@ static int lower(struct trace_session *session, struct seen *seen, double limit,
     trace_spent_lower(seen->list, seen->count, limit);
     const int result = note_changes(session, seen);
     append_changed(session, seen, names);
-    trace_switch(&session->probing);
-    trace_rest_now(&session->probing);
+    probing_switch(&session->probing);
+    probing_rest_now(&session->probing);
     if (is_any_to_go(session))
         remove_probes(session);
     return result;
@@ -291,20 +291,20 @@ static int count_again(struct trace_session *session, const struct seen *seen, d
     double all = seen->ns;
     int result = 0;
     for (size_t i = 0; i < session->probes.count && !session->paused && !result; i++) {
-        struct trace_probe *probe = &session->probes.items[i];
-        struct trace_spent spent = {.does = TRACE_GOVERNED_COUNT,
+        struct probing_probe *probe = &session->probes.items[i];
+        struct trace_spent spent = {.does = PROBING_GOVERNED_COUNT,
                                     .calls = probe->governed_rate * seen->cost.cpu_ns};
-        if (probe->governed != TRACE_GOVERNED_OFF || !probe->is_placed || !spent.calls ||
+        if (probe->governed != PROBING_GOVERNED_OFF || !probe->is_placed || !spent.calls ||
             all + trace_spent_ns(&spent, 1, &seen->cost) > limit)
             continue;
-        probe->governed = TRACE_GOVERNED_COUNT;
+        probe->governed = PROBING_GOVERNED_COUNT;
         all += spent.ns;
         ++*changed;
         result = note_change(session, (uint32_t)i, seen->ns / seen->cost.cpu_ns);
     }
     if (!*changed)
         return result;
-    trace_switch(&session->probing);
+    probing_switch(&session->probing);
     trace_govern_anew(session);
     sprof_log_message(session->options.log, SPROF_LOG_NOTE, "%zu function%s counted again",
                       *changed, *changed == 1 ? " is" : "s are");
@@ -316,14 +316,14 @@ static int time_one(struct trace_session *session, const struct seen *seen, doub
 {
     const struct trace_spent *best = NULL;
     for (size_t i = 0; i < seen->count; i++)
-        if (session->probes.items[seen->list[i].probe].governed == TRACE_GOVERNED_COUNT &&
+        if (session->probes.items[seen->list[i].probe].governed == PROBING_GOVERNED_COUNT &&
             (!best || seen->list[i].ns < best->ns))
             best = &seen->list[i];
     if (!best || seen->ns + best->timed_ns > limit)
         return 0;
-    struct trace_probe *probe = &session->probes.items[best->probe];
-    probe->governed = TRACE_GOVERNED_NOT;
-    trace_switch(&session->probing);
+    struct probing_probe *probe = &session->probes.items[best->probe];
+    probe->governed = PROBING_GOVERNED_NOT;
+    probing_switch(&session->probing);
     trace_govern_anew(session);
     sprof_log_message(session->options.log, SPROF_LOG_NOTE, "%s is timed again",
                       probe->function->name);
@@ -341,7 +341,7 @@ static int raise_some(struct trace_session *session, const struct seen *seen, do
 static double lower_outside(struct trace_session *session, double limit_ns)
 {
     size_t lowered;
-    const double ns = trace_outside_lower(&session->calls, limit_ns, &lowered);
+    const double ns = calls_outside_lower(&session->calls, limit_ns, &lowered);
     if (lowered)
         sprof_log_message(session->options.log, SPROF_LOG_NOTE,
                           "to hold --max-overhead the time in %zu function%s of other modules is "
@@ -400,9 +400,9 @@ int trace_govern(struct trace_session *session)
         governor->next_ns = next_ns < governor->look_ns ? next_ns : governor->look_ns;
         return 0;
     }
-    if (trace_collect(&session->calls, TRACE_COLLECT_ALL))
+    if (calls_collect(&session->calls, CALLS_COLLECT_ALL))
         return SPROF_ENOMEM;
-    const uint64_t cpu_ns = trace_program_cpu_ns(&session->calls);
+    const uint64_t cpu_ns = calls_program_cpu_ns(&session->calls);
     if (cpu_ns > governor->cpu_ns + LEAST_NS) {
         const int result = decide(session, cpu_ns - governor->cpu_ns);
         governor->cpu_ns = cpu_ns;

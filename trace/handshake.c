@@ -110,7 +110,7 @@ static uint64_t mask_of(uint64_t bytes)
 static uint32_t capacity_of(const struct trace_session *session)
 {
     const struct trace_options *options = &session->options;
-    const uint32_t most = PROBE_THUNKS - 1, points = trace_points_count(&session->probing);
+    const uint32_t most = PROBE_THUNKS - 1, points = probing_points_count(&session->probing);
     const size_t known = session->probes.count + points;
     if (session->backend->only_embedded)
         return session->capacity;
@@ -149,7 +149,7 @@ static int make_memory(struct trace_session *session, struct sprof_error *error)
 int trace_share_memory(struct trace_session *session, struct sprof_error *error)
 {
     const size_t probes = session->probes.count;
-    const size_t points = trace_points_count(&session->probing);
+    const size_t points = probing_points_count(&session->probing);
     if (probes + points >= PROBE_THUNKS)
         return sprof_error_set(error, SPROF_ELIMIT, 0,
                                "%zu functions and %zu places that call are too many to be probed "
@@ -178,17 +178,17 @@ int trace_share_memory(struct trace_session *session, struct sprof_error *error)
     trace_lease_make(session);
     session->process.shared->slab_bytes = slab_bytes;
     session->process.shared->slab_count = slabs;
-    trace_log_begin(&session->calls);
-    trace_set_extras(&session->calls);
-    trace_keep_make(&session->calls);
+    calls_log_begin(&session->calls);
+    calls_set_extras(&session->calls);
+    calls_keep_make(&session->calls);
     session->process.shared->function_count = functions;
     session->process.shared->histograms = mask_of(slab_bytes);
     session->process.shared->cleared = PROBE_CLEARED_NOTHING;
     session->process.shared->main_tid = (uint32_t)session->process.pid;
     session->process.shared->follows_forks = session->options.children;
     session->process.shared->cost = session->trace->known_cost;
-    trace_points_number(&session->probing, functions - (uint32_t)points);
-    trace_outside_number(&session->probing);
+    probing_points_number(&session->probing, functions - (uint32_t)points);
+    probing_outside_number(&session->probing);
     find_stack(session);
     for (size_t i = 0; i < probes; i++)
         session->process.shared->tiers[i] = session->probes.items[i].tier;

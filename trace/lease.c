@@ -60,7 +60,7 @@ static uint64_t serve(struct trace_session *session)
         session->trace->off_ns = 1; /* in the past */
     begin(session);
     if (over && !is_deadline)
-        trace_switch(&session->probing);
+        probing_switch(&session->probing);
     return is_deadline ? 0 : over;
 }
 

@@ -15,7 +15,7 @@
 
 struct trace_loads {
     struct trace_session *session;
-    struct trace_mapped_files mapped;
+    struct probing_mapped_files mapped;
     SPROF_VEC(uint32_t)
     files; /* loaded ones; in a running process including those of the start */
 };
@@ -23,20 +23,20 @@ struct trace_loads {
 /* == Unloaded libraries == */
 
 /* Writes nothing, because other memory may be mapped there. */
-static void forget_file(struct trace_session *session, struct trace_file *file)
+static void forget_file(struct trace_session *session, struct probing_file *file)
 {
     file->is_loaded = false;
     for (size_t i = file->first; i < file->first + file->count; i++)
         session->probes.items[i].is_placed = session->probes.items[i].rests = false;
-    trace_forget_sites(&session->probing, file->first, file->count);
+    probing_forget_sites(&session->probing, file->first, file->count);
 }
 
 /* A program may move its code into large pages, for example. The copy has the jumps, which must be
  * removed, too. */
-static bool has_jumps(const struct trace_session *session, const struct trace_file *file)
+static bool has_jumps(const struct trace_session *session, const struct probing_file *file)
 {
     for (size_t i = file->first; i < file->first + file->count; i++) {
-        const struct trace_probe *probe = &session->probes.items[i];
+        const struct probing_probe *probe = &session->probes.items[i];
         const uint64_t site = file->bias + probe->function->site;
         uint8_t there[PLAN_JUMP_BYTES];
         if (!probe->is_placed || probe->rests)
@@ -57,11 +57,11 @@ static void forget_gone(struct trace_loads *loads)
 {
     struct trace_session *session = loads->session;
     for (size_t i = 0; i < loads->files.count; i++) {
-        struct trace_file *file = &session->files.items[loads->files.items[i]];
+        struct probing_file *file = &session->files.items[loads->files.items[i]];
         bool is_there = false;
         for (size_t k = 0; k < loads->mapped.now.count && file->is_loaded; k++)
             is_there |= loads->mapped.now.items[k].address == file->loaded_at &&
-                        trace_mapped_is_of(&loads->mapped.now.items[k], file);
+                        probing_mapped_is_of(&loads->mapped.now.items[k], file);
         if (file->is_loaded && !is_there && !has_jumps(session, file))
             forget_file(session, file);
     }
@@ -88,10 +88,10 @@ static bool has_text_relocations(const struct image_request *request)
 }
 
 /* Libraries keep numbers and figures. */
-static struct trace_file *find_known(struct trace_loads *loads, const struct plan_module *module)
+static struct probing_file *find_known(struct trace_loads *loads, const struct plan_module *module)
 {
     for (size_t i = 0; i < loads->files.count; i++) {
-        struct trace_file *file = &loads->session->files.items[loads->files.items[i]];
+        struct probing_file *file = &loads->session->files.items[loads->files.items[i]];
         bool is_equal = !file->is_loaded && !strcmp(file->path, module->path) &&
                         file->plan.function_count == module->plan.function_count;
         for (size_t k = 0; is_equal && k < module->plan.function_count; k++) {
@@ -106,8 +106,8 @@ static struct trace_file *find_known(struct trace_loads *loads, const struct pla
     return NULL;
 }
 
-static int note_mapping(struct trace_session *session, const struct trace_mapped *mapped,
-                        struct trace_file *file)
+static int note_mapping(struct trace_session *session, const struct probing_mapped *mapped,
+                        struct probing_file *file)
 {
     uint64_t offset;
     const struct model_record record = {
@@ -125,7 +125,7 @@ static int note_mapping(struct trace_session *session, const struct trace_mapped
     return file->module ? 0 : SPROF_ENOMEM;
 }
 
-static void say_loaded(const struct trace_session *session, const struct trace_file *file)
+static void say_loaded(const struct trace_session *session, const struct probing_file *file)
 {
     const double seconds = (double)(sprof_clock_monotonic_ns() - session->times.start.ns) / 1e9;
     size_t chosen = 0;
@@ -141,14 +141,14 @@ static void say_loaded(const struct trace_session *session, const struct trace_f
 }
 
 static int place_new(struct trace_loads *loads, struct plan_module *module,
-                     const struct trace_mapped *mapped, struct sprof_error *error)
+                     const struct probing_mapped *mapped, struct sprof_error *error)
 {
     struct trace_session *session = loads->session;
-    struct trace_file *file = find_known(loads, module);
+    struct probing_file *file = find_known(loads, module);
     const bool is_new = !file;
     int result = 0;
     if (is_new) {
-        result = trace_choose_module(&session->probing, module, error);
+        result = probing_choose_module(&session->probing, module, error);
         const uint32_t number = (uint32_t)session->files.count - 1;
         if (!result && sprof_vec_push(&loads->files, number))
             result = sprof_error_memory(error);
@@ -163,43 +163,43 @@ static int place_new(struct trace_loads *loads, struct plan_module *module,
         return 0;
     if (note_mapping(session, mapped, file))
         return sprof_error_memory(error);
-    if (is_new && trace_ranges_extend(&session->probing, file->first))
+    if (is_new && probing_ranges_extend(&session->probing, file->first))
         return sprof_error_memory(error);
     if (is_new && (result = trace_policies_probes_added(session, file->first, error)))
         return result;
-    result = session->loader.is_serving ? trace_place_file(&session->probing, file, error)
-                                        : trace_place_live_file(&session->probing, file, error);
+    result = session->loader.is_serving ? probing_place_file(&session->probing, file, error)
+                                        : probing_place_live_file(&session->probing, file, error);
     file->is_loaded = !result;
-    if (!result && session->mode == TRACE_COVERAGE && trace_coverage_begin(&session->calls))
+    if (!result && session->mode == TRACE_COVERAGE && calls_coverage_begin(&session->calls))
         return sprof_error_memory(error);
-    trace_switch(&session->probing);
+    probing_switch(&session->probing);
     trace_govern_anew(session);
     if (is_new && !result)
         say_loaded(session, file);
     return result;
 }
 
-static bool is_known(const struct trace_loads *loads, const struct trace_mapped *mapped)
+static bool is_known(const struct trace_loads *loads, const struct probing_mapped *mapped)
 {
     for (size_t i = 0; i < loads->files.count; i++) {
-        const struct trace_file *file = &loads->session->files.items[loads->files.items[i]];
+        const struct probing_file *file = &loads->session->files.items[loads->files.items[i]];
         if (file->is_loaded && file->loaded_at == mapped->address &&
-            trace_mapped_is_of(mapped, file))
+            probing_mapped_is_of(mapped, file))
             return true;
     }
     return false;
 }
 
-static int take_new(struct trace_loads *loads, struct trace_mapped *mapped, struct cache *cache)
+static int take_new(struct trace_loads *loads, struct probing_mapped *mapped, struct cache *cache)
 {
     struct trace_session *session = loads->session;
     struct sprof_error error = {0};
     struct plan_module module = {.path = mapped->file.path};
-    const struct model_mmap mapping = trace_mapped_as_model(mapped);
+    const struct model_mmap mapping = probing_mapped_as_model(mapped);
     const struct image_request request = plan_request_of(session->process.pid, &mapping);
-    if (trace_stack_copier_came(&session->probing, &mapping))
-        trace_switch(&session->probing);
-    if (!trace_wants(&session->probing, &request) || is_known(loads, mapped))
+    if (probing_stack_copier_came(&session->probing, &mapping))
+        probing_switch(&session->probing);
+    if (!probing_wants(&session->probing, &request) || is_known(loads, mapped))
         return 0;
     plan_mapping(&module, session->process.pid, &mapping, cache);
     if (module.error.code)
@@ -208,7 +208,7 @@ static int take_new(struct trace_loads *loads, struct trace_mapped *mapped, stru
         sprof_error_set(&error, SPROF_EUNSUPPORTED, 0,
                         "%s changes its own code when it is loaded: it gets no probes",
                         mapped->file.path);
-    else if (trace_mapped_files_is_linked(&loads->mapped, module.bias))
+    else if (probing_mapped_files_is_linked(&loads->mapped, module.bias))
         place_new(loads, &module, mapped, &error);
     else
         mapped->is_early = !session->loader.is_serving;
@@ -222,15 +222,15 @@ static int take(struct trace_loads *loads)
 {
     const struct trace_session *session = loads->session;
     struct cache *cache = NULL;
-    int result = trace_mapped_files_read(&loads->mapped);
+    int result = probing_mapped_files_read(&loads->mapped);
     if (!result)
-        result = trace_mapped_files_read_linked(&loads->mapped);
+        result = probing_mapped_files_read_linked(&loads->mapped);
     if (result)
         return result;
     forget_gone(loads);
     for (size_t i = 0; i < loads->mapped.now.count && !result; i++) {
-        if (trace_mapped_files_had(&loads->mapped, &loads->mapped.now.items[i]) ||
-            trace_mapped_files_has_other(&loads->mapped, i))
+        if (probing_mapped_files_had(&loads->mapped, &loads->mapped.now.items[i]) ||
+            probing_mapped_files_has_other(&loads->mapped, i))
             continue;
         if (!cache && !session->options.no_cache)
             cache = cache_open(NULL);
@@ -238,7 +238,7 @@ static int take(struct trace_loads *loads)
     }
     if (cache)
         cache_free(cache, 0);
-    trace_mapped_files_keep(&loads->mapped);
+    probing_mapped_files_keep(&loads->mapped);
     return result;
 }
 
@@ -273,9 +273,9 @@ static int open_loads(struct trace_session *session, struct sprof_error *error)
         return sprof_error_memory(error);
     loads->session = session;
     loads->mapped.session = &session->probing;
-    if (trace_mapped_files_read(&loads->mapped))
+    if (probing_mapped_files_read(&loads->mapped))
         return sprof_error_memory(error);
-    trace_mapped_files_keep(&loads->mapped);
+    probing_mapped_files_keep(&loads->mapped);
     return 0;
 }
 
@@ -289,13 +289,13 @@ static int know_files(struct trace_loads *loads)
 {
     struct trace_session *session = loads->session;
     const uint64_t now_ns = sprof_clock_monotonic_ns();
-    int result = trace_mapped_files_read(&loads->mapped);
+    int result = probing_mapped_files_read(&loads->mapped);
     for (uint32_t i = 0; i < session->files.count && !result; i++) {
-        struct trace_file *file = &session->files.items[i];
+        struct probing_file *file = &session->files.items[i];
         for (size_t k = 0; k < loads->mapped.now.count && !result && !file->is_loaded; k++) {
             /* dlmopen can map a file twice */
             if (loads->mapped.now.items[k].address != file->loaded_at ||
-                !trace_mapped_is_of(&loads->mapped.now.items[k], file))
+                !probing_mapped_is_of(&loads->mapped.now.items[k], file))
                 continue;
             uint64_t offset;
             file->is_loaded = true;
@@ -317,7 +317,7 @@ static bool has_loader(pid_t pid)
 
 int trace_loads_begin(struct trace_session *session, struct sprof_error *error)
 {
-    struct trace_hook *hook = &session->hook;
+    struct probing_hook *hook = &session->hook;
     const uint64_t at = session->process.hello.notify;
     if (!at || !session->process.hello.loaded ||
         target_read_memory(session->process.pid, at, hook->original, sizeof hook->original) !=
@@ -342,7 +342,7 @@ int trace_loads_begin(struct trace_session *session, struct sprof_error *error)
     for (size_t i = 0; i < loads->mapped.before.count; i++)
         if (at - loads->mapped.before.items[i].address < loads->mapped.before.items[i].size)
             loader = loads->mapped.before.items[i].file.path;
-    return trace_place_hook(&session->probing, loader ? loader : "", at, error);
+    return probing_place_hook(&session->probing, loader ? loader : "", at, error);
 }
 
 void trace_loads_free(struct trace_session *session)
@@ -352,7 +352,7 @@ void trace_loads_free(struct trace_session *session)
     if (!loads)
         return;
     sprof_vec_release(&loads->files);
-    trace_mapped_files_release(&loads->mapped);
+    probing_mapped_files_release(&loads->mapped);
     free(loads);
     session->loads = NULL;
 }

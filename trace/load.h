@@ -9,7 +9,7 @@
 int trace_loads_note(struct trace_session *session, struct sprof_error *error);
 
 /* From now on the loader waits for trace_loads_serve after each change; in a running process after
- * trace_place_live has placed the hook. An unknown loader is reported and not followed. */
+ * probing_place_live has placed the hook. An unknown loader is reported and not followed. */
 int trace_loads_begin(struct trace_session *session, struct sprof_error *error);
 
 /* For libraries loaded since trace_loads_note. Returns 0 or SPROF_ENOMEM. */

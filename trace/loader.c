@@ -88,7 +88,7 @@ int64_t trace_loader_ask(struct trace_session *session, const struct probe_reque
     set_state(loading, PROBE_LOADING_REQUEST);
     while (atomic_load(&loading->state) == PROBE_LOADING_REQUEST) {
         wait_on(&loading->state, PROBE_LOADING_REQUEST, BEAT_MS);
-        if (sprof_clock_monotonic_ns() > end_ns || trace_processes_are_over(&session->calls))
+        if (sprof_clock_monotonic_ns() > end_ns || calls_processes_are_over(&session->calls))
             return -EPIPE;
     }
     return loading->answer.result;

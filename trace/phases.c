@@ -20,7 +20,7 @@ int trace_begin_phase(struct trace_session *session, const char *mark, struct sp
     };
     session->trace->phase++;
     return recording_add_phase(session->recording, &phase) ||
-                   trace_history_phase(&session->calls, trace_mode_words[session->mode])
+                   calls_history_phase(&session->calls, trace_mode_words[session->mode])
                ? sprof_error_memory(error)
                : 0;
 }
@@ -44,7 +44,7 @@ void trace_switch_all(struct trace_session *session)
     for (size_t i = 0; i < session->trace->programs.count; i++) {
         struct trace_session *program = trace_program_at(session->trace, i);
         program->paused = session->paused;
-        trace_switch(&program->probing);
+        probing_switch(&program->probing);
         trace_govern_anew(program);
     }
 }

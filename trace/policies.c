@@ -6,7 +6,7 @@
 
 static int collect_ended(struct calls_program *program)
 {
-    return trace_collect(program, TRACE_COLLECT_ENDED);
+    return calls_collect(program, CALLS_COLLECT_ENDED);
 }
 
 static int govern_by_backend(struct trace_session *program)
@@ -16,29 +16,29 @@ static int govern_by_backend(struct trace_session *program)
 
 /* The order matters: figures come before what decides by them. */
 static const struct trace_policy policies[] = {
-    {.calls.often = trace_states_begin},
-    {.calls.often = trace_states_read},
-    {.calls.often = trace_collect_log},
+    {.calls.often = calls_states_begin},
+    {.calls.often = calls_states_read},
+    {.calls.often = calls_collect_log},
     {.session.refresh = trace_executed_refresh},
-    {.calls.refresh = trace_processes_refresh},
+    {.calls.refresh = calls_processes_refresh},
     {.calls.serve = collect_ended},
-    {.calls.serve = trace_coverage_serve},
-    {.probing.refresh = trace_passed_refresh},
-    {.probing.refresh = trace_gone_jumps_refresh},
-    {.probing.serve = trace_outside_serve, .calls.serve = trace_outside_note_modules},
-    {.probing.refresh = trace_rest_refresh},
-    {.calls.refresh = trace_slabs_empty},
+    {.calls.serve = calls_coverage_serve},
+    {.probing.refresh = probing_passed_refresh},
+    {.probing.refresh = probing_gone_jumps_refresh},
+    {.probing.serve = probing_outside_serve, .calls.serve = calls_outside_note_modules},
+    {.probing.refresh = probing_rest_refresh},
+    {.calls.refresh = calls_slabs_empty},
     {.session.refresh = trace_compiled_refresh},
     {.session.serve = govern_by_backend},
-    {.calls.serve = trace_memory_serve},
-    {.calls.probes_added = trace_warnings_begin},
-    {.probing.probes_added = trace_heap_begin},
-    {.calls.probes_added = trace_keep_begin},
-    {.calls.probes_added = trace_requests_begin},
+    {.calls.serve = calls_memory_serve},
+    {.calls.probes_added = calls_warnings_begin},
+    {.probing.probes_added = probing_heap_begin},
+    {.calls.probes_added = calls_keep_begin},
+    {.calls.probes_added = calls_requests_begin},
     {.session.probes_added = trace_drilling_probes, .session.serve = trace_drilling_serve},
-    {.calls.probes_added = trace_values_begin, .calls.serve = trace_values_serve},
+    {.calls.probes_added = calls_values_begin, .calls.serve = calls_values_serve},
     {.session.often = trace_govern},
-    {.calls.serve = trace_history_serve},
+    {.calls.serve = calls_history_serve},
 };
 enum { POLICIES = sizeof policies / sizeof *policies };
 

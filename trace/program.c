@@ -58,19 +58,19 @@ void trace_program_release(struct trace_session *session)
     inject_process_release(&session->process);
     for (size_t i = 0; i < session->files.count; i++)
         plan_release(&session->files.items[i].plan);
-    trace_figures_release(&session->calls);
-    trace_values_release(&session->values);
-    trace_keep_forget_load(&session->calls);
-    trace_requests_release(&session->calls);
-    trace_warnings_free(&session->calls);
-    trace_points_free(&session->probing);
-    trace_outside_free(&session->probing);
+    calls_figures_release(&session->calls);
+    calls_values_release(&session->values);
+    calls_keep_forget_load(&session->calls);
+    calls_requests_release(&session->calls);
+    calls_warnings_free(&session->calls);
+    probing_points_free(&session->probing);
+    probing_outside_free(&session->probing);
     sprof_vec_release(&session->files);
     sprof_vec_release(&session->probes);
     sprof_vec_release(&session->ranges);
     free(session->history.states);
     trace_below_program_free(session->below);
-    trace_processes_release(&session->calls);
+    calls_processes_release(&session->calls);
     sprof_arena_release(&session->arena);
 }
 
@@ -80,19 +80,19 @@ void trace_program_free(struct trace_session *program)
     free(program);
 }
 
-int trace_program_end(struct trace_session *common, size_t index, enum trace_collecting what)
+int trace_program_end(struct trace_session *common, size_t index, enum calls_collecting what)
 {
     struct trace_session *program = trace_program_at(common->trace, index);
-    struct trace_sums sums = {0};
+    struct calls_sums sums = {0};
     trace_loader_close(&program->loader);
     const int result = trace_collect_program(program, what);
     trace_drilling_program_ends(program);
-    trace_program_add_up(&program->calls, &sums);
-    trace_add_ended(&common->trace->ended.calls, &sums);
+    calls_program_add_up(&program->calls, &sums);
+    calls_add_ended(&common->trace->ended.calls, &sums);
     trace_count_probes(program, &common->trace->ended_probes);
     common->trace->ended_probes.processes += program->processes.list.count;
-    common->trace->ended.cpu_ns += trace_program_cpu_ns(&program->calls);
-    common->trace->known_cost = trace_cost_of(&program->calls);
+    common->trace->ended.cpu_ns += calls_program_cpu_ns(&program->calls);
+    common->trace->known_cost = calls_cost_of(&program->calls);
     if (program->process.stopped_ns > common->process.stopped_ns)
         common->process.stopped_ns = program->process.stopped_ns;
     common->trace->programs.items[index] =
@@ -121,7 +121,7 @@ static pid_t known_parent(const struct trace_session *common, pid_t pid)
     struct sprof_proc_status status;
     if (sprof_proc_status_read(pid, &status))
         for (size_t i = 0; i < common->trace->programs.count; i++)
-            if (trace_process_find(&trace_program_at(common->trace, i)->calls, status.parent))
+            if (calls_process_find(&trace_program_at(common->trace, i)->calls, status.parent))
                 return status.parent;
     return common->process.pid;
 }
@@ -175,7 +175,7 @@ static int check_program(const struct trace_session *program, struct sprof_error
 int trace_program_begin(struct trace_session *program, bool was_known, struct sprof_error *error)
 {
     struct trace_session *common = program->common;
-    if (trace_process_add(&program->calls, program->process.pid))
+    if (calls_process_add(&program->calls, program->process.pid))
         return sprof_error_memory(error);
     int result = inject_hello_check(&program->process, error);
     if (!result)
@@ -183,21 +183,21 @@ int trace_program_begin(struct trace_session *program, bool was_known, struct sp
     if (!result && note_process(program, was_known))
         result = sprof_error_memory(error);
     if (!result)
-        result = trace_choose(&program->probing, error);
+        result = probing_choose(&program->probing, error);
     if (result)
         return result;
     if (common->trace->programs.count)
-        common->trace->known_cost = trace_cost_of(&trace_program_at(common->trace, 0)->calls);
-    trace_program_note_modules(&program->calls);
+        common->trace->known_cost = calls_cost_of(&trace_program_at(common->trace, 0)->calls);
+    calls_program_note_modules(&program->calls);
     result = program->backend->place(program, error);
     if (result)
         return result; /* the caller lets the waiting agent go */
     close(program->process.agent_fd);
     program->process.agent_fd = -1;
-    if (program->mode == TRACE_COVERAGE && trace_coverage_begin(&program->calls))
+    if (program->mode == TRACE_COVERAGE && calls_coverage_begin(&program->calls))
         result = sprof_error_memory(error);
     trace_govern_anew(program);
-    program->governor.cpu_ns = trace_program_cpu_ns(&program->calls);
+    program->governor.cpu_ns = calls_program_cpu_ns(&program->calls);
     return result;
 }
 
@@ -205,10 +205,10 @@ void trace_count_probes(const struct trace_session *session, struct trace_result
 {
     result->refused += session->counts.refused;
     for (size_t i = 0; i < session->probes.count; i++) {
-        const struct trace_probe *probe = &session->probes.items[i];
+        const struct probing_probe *probe = &session->probes.items[i];
         result->probes += probe->is_chosen;
         result->entry_only += probe->is_chosen && probe->tier != PROBE_FULL;
-        result->governed_count += probe->is_chosen && probe->governed == TRACE_GOVERNED_COUNT;
-        result->governed_off += probe->is_chosen && probe->governed == TRACE_GOVERNED_OFF;
+        result->governed_count += probe->is_chosen && probe->governed == PROBING_GOVERNED_COUNT;
+        result->governed_off += probe->is_chosen && probe->governed == PROBING_GOVERNED_OFF;
     }
 }

@@ -19,7 +19,7 @@ void trace_program_release(struct trace_session *session);
 void trace_program_free(struct trace_session *program);
 
 /* Reads last figures and frees the program, even on error. Returns 0 or SPROF_ENOMEM. */
-int trace_program_end(struct trace_session *common, size_t index, enum trace_collecting what);
+int trace_program_end(struct trace_session *common, size_t index, enum calls_collecting what);
 
 void trace_count_probes(const struct trace_session *session, struct trace_result *result);
 

@@ -37,7 +37,7 @@ static int start(struct trace_session *session, struct sprof_error *error)
         session->process.pid = target_command(session->trace->target);
     if (backend->expect)
         result = backend->expect(session, error);
-    if (!result && trace_states_begin(&session->calls))
+    if (!result && calls_states_begin(&session->calls))
         result = sprof_error_memory(error);
     if (!result)
         result = target_start(session->trace->target, error);
@@ -50,7 +50,7 @@ static int start(struct trace_session *session, struct sprof_error *error)
     if (result)
         recording_abandon(session->recording);
     else if (session->trace->membership->is_one &&
-             (trace_process_add(&session->calls, session->process.pid) ||
+             (calls_process_add(&session->calls, session->process.pid) ||
               sprof_vec_push(&session->trace->programs, &session->probing)))
         return sprof_error_memory(error);
     if (!result)
@@ -91,7 +91,7 @@ static int wait_ms(const struct trace_session *session)
 
 static int serve_program(struct trace_session *program)
 {
-    trace_take_time(&program->calls);
+    calls_take_time(&program->calls);
     const bool is_round = program->times.now_ns >= program->next_round_ns;
     const uint64_t round_ms =
         program->times.now_ns < program->threads.crowded_ns ? CROWDED_MS : ROUND_MS;
@@ -106,7 +106,7 @@ static int serve_round(struct trace_session *session, struct sprof_error *error)
     const struct trace_membership *membership = session->trace->membership;
     if (!result && membership->serve && membership->serve(session))
         result = sprof_error_memory(error);
-    trace_take_time(&session->calls);
+    calls_take_time(&session->calls);
     for (size_t i = 0; i < session->trace->programs.count && !result; i++) {
         struct trace_session *program = trace_program_at(session->trace, i);
         result = trace_loads_serve(program, error);
@@ -121,7 +121,7 @@ static bool wants_flush(struct trace_session *session)
     bool wants = session->trace->warned.rows != session->trace->warned.flushed;
     session->trace->warned.flushed = session->trace->warned.rows;
     for (size_t i = 0; i < session->trace->programs.count; i++)
-        wants |= trace_log_wants_flush(&trace_program_at(session->trace, i)->calls);
+        wants |= calls_log_wants_flush(&trace_program_at(session->trace, i)->calls);
     return wants;
 }
 
@@ -163,9 +163,9 @@ static int wait_for_end(struct trace_session *session, struct trace_result *resu
     sprof_urgency_wake_soon(); /* only now: a command would inherit it */
     session->trace->next_flush_ns = session->times.start.ns + FIRST_FLUSH_NS;
     trace_govern_anew(session);
-    session->governor.cpu_ns = trace_command_cpu_ns(&session->trace->calls);
+    session->governor.cpu_ns = calls_command_cpu_ns(&session->trace->calls);
     for (size_t i = 0; i < session->trace->programs.count && !failed; i++)
-        if (trace_history_serve(&trace_program_at(session->trace, i)->calls))
+        if (calls_history_serve(&trace_program_at(session->trace, i)->calls))
             failed = sprof_error_memory(error);
     while (!failed && !session->trace->ends && !has_ended(session, result)) {
         if (add_polls(session, &polls)) {
@@ -202,14 +202,14 @@ static int wait_for_end(struct trace_session *session, struct trace_result *resu
         session->paused = true;
         trace_switch_all(session);
     }
-    if (!failed && trace_history_ranges(&session->calls))
+    if (!failed && calls_history_ranges(&session->calls))
         failed = SPROF_ENOMEM;
-    trace_take_time(&session->calls);
+    calls_take_time(&session->calls);
     for (size_t i = 0; i < session->trace->programs.count && !failed; i++) {
         trace_loader_close(&trace_program_at(session->trace, i)->loader);
         failed =
             trace_collect_program(trace_program_at(session->trace, i),
-                                  session->trace->ends ? TRACE_COLLECT_END : TRACE_COLLECT_LAST);
+                                  session->trace->ends ? CALLS_COLLECT_END : CALLS_COLLECT_LAST);
     }
     control_server_close(
         &session->trace->control); /* also answers the command that ended the trace */
@@ -221,10 +221,10 @@ static int finish(struct trace_session *session, struct trace_result *result,
 {
     const struct recording_end end = {0};
     struct store_run *run = session->run;
-    struct trace_sums sums;
-    trace_add_up(&session->calls, &sums);
+    struct calls_sums sums;
+    calls_add_up(&session->calls, &sums);
     result->run_id = run->id;
-    result->duration_ns = trace_measured_ns(&session->calls);
+    result->duration_ns = calls_measured_ns(&session->calls);
     result->calls = sums.calls;
     result->in_flight = sums.in_flight;
     result->abnormal = sums.abnormal;
@@ -238,9 +238,9 @@ static int finish(struct trace_session *session, struct trace_result *result,
         result->kept_dropped += session->trace->kept.dropped[i];
         result->kept_unread += session->trace->kept.unread[i];
     }
-    result->points = trace_points_count(&session->probing);
-    result->point_calls = trace_points_calls(&session->probing);
-    trace_coverage_count(&session->calls, &result->covered, &result->left);
+    result->points = probing_points_count(&session->probing);
+    result->point_calls = probing_points_calls(&session->probing);
+    calls_coverage_count(&session->calls, &result->covered, &result->left);
     result->stopped_ns = session->process.stopped_ns;
     trace_count_probes(session, result);
     if (session->trace->membership->count)
@@ -251,11 +251,11 @@ static int finish(struct trace_session *session, struct trace_result *result,
     result->unplaced_calls = sums.unplaced_calls;
     result->unplaced = sums.unplaced;
     result->is_unreliable = sums.are_impossible ||
-                            !trace_calls_are_possible(sums.calls, result->duration_ns) ||
-                            !trace_calls_are_possible(sums.abnormal, result->duration_ns);
+                            !calls_are_possible(sums.calls, result->duration_ns) ||
+                            !calls_are_possible(sums.abnormal, result->duration_ns);
     const struct trace_session *any =
         session->trace->programs.count ? trace_program_at(session->trace, 0) : NULL;
-    const uint32_t cost = any ? trace_cost_of(&any->calls).whole : session->trace->known_cost.whole;
+    const uint32_t cost = any ? calls_cost_of(&any->calls).whole : session->trace->known_cost.whole;
     result->probe_ns = cost * session->times.ns_per_tick;
     result->no_percentiles_ns = session->trace->memory.no_histograms_ns;
     result->beyond_calls = session->trace->memory.beyond_calls;
@@ -266,18 +266,18 @@ static int finish(struct trace_session *session, struct trace_result *result,
     const struct trace_overhead *overhead = &session->trace->overhead;
     result->overhead = overhead->looked_ns > 0 ? overhead->probes_ns / overhead->looked_ns : 0;
     trace_account(session, result->has_wait_status ? target_command_cpu_ns(session->trace->target)
-                                                   : trace_command_cpu_ns(&session->trace->calls));
+                                                   : calls_command_cpu_ns(&session->trace->calls));
     if (trace_drilling_finish(session))
         return sprof_error_memory(error);
     for (size_t i = 0; i < session->trace->programs.count; i++)
-        if (trace_history_serve(&trace_program_at(session->trace, i)->calls))
+        if (calls_history_serve(&trace_program_at(session->trace, i)->calls))
             return sprof_error_memory(error);
     run->wait_status = result->has_wait_status ? result->wait_status : -1;
     const int status = recording_finish(session->recording, &end, error);
     if (status || session->mode != TRACE_COVERAGE)
         return status;
-    struct trace_covered listed = {0};
-    const int read = trace_coverage_listed(&session->calls, &listed, error);
+    struct calls_covered listed = {0};
+    const int read = calls_coverage_listed(&session->calls, &listed, error);
     result->functions = listed.functions;
     result->covered = listed.called;
     return read;
@@ -329,11 +329,11 @@ static void end_command(struct trace_session *session, struct trace_result *resu
 
 static void say_begun(const struct trace_session *session)
 {
-    struct trace_sums sums;
+    struct calls_sums sums;
     char until[64] = "", paused[64] = "", others[48] = "";
     const double seconds = (double)(session->options.duration_ns - session->options.delay_ns) / 1e9;
     const int pid = session->options.pid;
-    trace_add_up(&session->calls, &sums);
+    calls_add_up(&session->calls, &sums);
     if (session->options.duration_ns)
         snprintf(until, sizeof until, "ends after %.10g s, by", seconds);
     if (session->options.delay_ns)
@@ -377,7 +377,7 @@ int trace_run(struct trace_session *session, struct trace_result *result, struct
              ->only_embedded) /* a listening agent detects the end of sprof by this socket */
         inject_close(&session->process.agent_fd);
     if (session->trace->membership->is_one && session->mode == TRACE_COVERAGE &&
-        trace_coverage_begin(&session->calls))
+        calls_coverage_begin(&session->calls))
         failed = sprof_error_memory(error);
     if (!failed && session->options.pid)
         say_begun(session);

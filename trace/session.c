@@ -130,13 +130,13 @@ static int check(const struct trace_options *options, struct sprof_error *error)
     if (result)
         return result;
     plan_expressions_free(expressions);
-    result = trace_warnings_check(options, error);
+    result = calls_warnings_check(options, error);
     if (!result)
-        result = trace_keep_check(options, error);
+        result = calls_keep_check(options, error);
     if (!result)
-        result = trace_values_check(options, error);
+        result = calls_values_check(options, error);
     if (!result)
-        result = trace_requests_check(options, error);
+        result = calls_requests_check(options, error);
     if (!result)
         result = check_descriptors(options->pid != 0, options->other_count, error);
     if (!result && options->pid)
@@ -217,7 +217,7 @@ static int open_session(struct trace_session **out, const struct trace_options *
     session->process.agent_fd = entry.agent_fd;
     session->trace->control = CONTROL_SERVER_NONE;
     session->process.pid = options->pid;
-    result = trace_keep_open(&session->trace->calls, options, error);
+    result = calls_keep_open(&session->trace->calls, options, error);
     if (!result)
         result = trace_drilling_begin(session, error);
     if (!result)
@@ -274,11 +274,11 @@ void trace_free(struct trace_session *session)
     trace_program_release(session);
     inject_keeper_end(&session->trace->keeper);
     trace_drilling_free(session->trace->drilling);
-    trace_keep_release(&session->trace->calls);
-    trace_states_free(session->trace->states);
+    calls_keep_release(&session->trace->calls);
+    calls_states_free(session->trace->states);
     sprof_vec_release(&session->trace->programs);
     sprof_map_release(&session->trace->covered.nodes);
-    trace_history_release(&session->trace->history);
+    calls_history_release(&session->trace->history);
     inject_close(&session->trace->child_fd);
     free(session->trace);
     free(session);

@@ -16,7 +16,7 @@ int trace_no_descriptor(const struct trace_session *session, struct sprof_error 
 
 static int place_outside(struct trace_session *session)
 {
-    return trace_outside_place(&session->probing) || trace_outside_note_modules(&session->calls)
+    return probing_outside_place(&session->probing) || calls_outside_note_modules(&session->calls)
                ? SPROF_ENOMEM
                : 0;
 }
@@ -24,24 +24,24 @@ static int place_outside(struct trace_session *session)
 int trace_place_by_agent(struct trace_session *session, struct sprof_error *error)
 {
     int result = session->backend->enter(session, error);
-    trace_passed_begin(&session->probing);
+    probing_passed_begin(&session->probing);
     session->resting.at_once = session->common->paused;
     if (!result)
-        result = trace_place_files(&session->probing, error);
+        result = probing_place_files(&session->probing, error);
     if (!result)
-        result = trace_points_place(&session->probing, error);
+        result = probing_points_place(&session->probing, error);
     if (!result && !session->backend->is_live && place_outside(session))
         result = sprof_error_memory(error);
     if (!result)
         result = trace_policies_probes_added(session, 0, error);
     if (!result)
-        result = trace_ranges_begin(&session->probing, error);
+        result = probing_ranges_begin(&session->probing, error);
     if (!result && session != session->common &&
-        trace_ranges_adopt(&session->probing, &session->common->probing))
+        probing_ranges_adopt(&session->probing, &session->common->probing))
         result = sprof_error_memory(error);
     if (result)
         return result;
-    trace_switch(&session->probing);
+    probing_switch(&session->probing);
     result = session->backend->begin(session, error);
     return !result && session->backend->is_live && place_outside(session)
                ? sprof_error_memory(error)
@@ -68,17 +68,17 @@ int trace_program_set_up(struct trace_session *session, struct sprof_error *erro
     const struct probe_backend *backend = session->backend;
     int result = backend->meet ? backend->meet(session, error) : 0;
     if (!result) {
-        result = trace_choose(&session->probing, error);
+        result = probing_choose(&session->probing, error);
         trace_compiled_refresh(session);
     }
     if (!result && backend->number)
         result = backend->number(session, error);
     if (!result)
-        result = trace_points_find(&session->probing, error);
+        result = probing_points_find(&session->probing, error);
     if (!result && take_snapshot(session))
         result = sprof_error_memory(error);
     if (!result)
-        trace_program_note_modules(&session->calls);
+        calls_program_note_modules(&session->calls);
     if (!result && session->untimed.runtime)
         sprof_log_message(session->options.log, SPROF_LOG_WARNING,
                           "the command runs %s, which walks stacks by itself: calls are counted "

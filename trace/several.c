@@ -83,13 +83,13 @@ static int set_up_process(struct trace_session *program, struct sprof_error *err
     if (program->backend->needs_keeper)
         inject_keeper_watch(&program->trace->keeper, program->process.pid,
                             program->backend->borrows, program->process.lock_fd);
-    int result = trace_process_add(&program->calls, program->process.pid)
+    int result = calls_process_add(&program->calls, program->process.pid)
                      ? sprof_error_memory(error)
                      : trace_program_set_up(program, error);
-    if (!result && program->mode == TRACE_COVERAGE && trace_coverage_begin(&program->calls))
+    if (!result && program->mode == TRACE_COVERAGE && calls_coverage_begin(&program->calls))
         result = sprof_error_memory(error);
     if (!result) {
-        program->governor.cpu_ns = trace_program_cpu_ns(&program->calls);
+        program->governor.cpu_ns = calls_program_cpu_ns(&program->calls);
         return 0;
     }
     if (inject_lock_has_become_stale(program->process.pid, program->process.lock_fd)) {
@@ -120,7 +120,7 @@ static void leave_out(struct trace_session *common, size_t index, const struct s
  * trace_leave_process for each. */
 static int set_up(struct trace_session *session, struct sprof_error *error)
 {
-    int result = trace_ranges_begin(&session->probing, error);
+    int result = probing_ranges_begin(&session->probing, error);
     for (size_t i = 0; i < session->trace->programs.count && !result;) {
         const pid_t pid = trace_program_at(session->trace, i)->process.pid;
         result = set_up_process(trace_program_at(session->trace, i), error);
@@ -148,9 +148,9 @@ static int serve(struct trace_session *session)
     for (size_t i = session->trace->programs.count; i && !result; i--) {
         struct trace_session *program = trace_program_at(session->trace, i - 1);
         const pid_t pid = program->process.pid;
-        if (!trace_processes_are_over(&program->calls))
+        if (!calls_processes_are_over(&program->calls))
             continue;
-        result = trace_program_end(session, i - 1, TRACE_COLLECT_LAST);
+        result = trace_program_end(session, i - 1, CALLS_COLLECT_LAST);
         if (session->trace->programs.count)
             sprof_log_message(session->options.log, SPROF_LOG_NOTE,
                               "process %d has ended; %zu of %zu are traced on", (int)pid,
@@ -166,18 +166,18 @@ static int detach_process(struct trace_session *common, size_t index, uint64_t *
     struct trace_session *program = trace_program_at(common->trace, index);
     program->paused = true;
     program->process.shared->owner.is_ending = true;
-    trace_switch(&program->probing);
+    probing_switch(&program->probing);
     const int result = trace_detach(program, error);
     if (result) {
         program->paused = common->paused;
         program->process.shared->owner.is_ending = false;
-        trace_switch(&program->probing);
+        probing_switch(&program->probing);
         return result;
     }
     target_forget(common->trace->target, program->process.pid); /* commands no longer find it */
     *stopped_ns =
         program->process.stopped_ns > *stopped_ns ? program->process.stopped_ns : *stopped_ns;
-    return trace_program_end(common, index, TRACE_COLLECT_END) ? sprof_error_memory(error) : 0;
+    return trace_program_end(common, index, CALLS_COLLECT_END) ? sprof_error_memory(error) : 0;
 }
 
 int trace_several_detach(struct trace_session *session, pid_t pid, uint64_t *stopped_ns,

@@ -19,8 +19,8 @@ static void set_costs(struct trace_spent *spent, const struct trace_call_cost *c
     const double more_ns = cold_ns * between_ns / (between_ns + cold_half_ns);
     spent->timed_ns = spent->calls * (cost->timed_ns + jumps_ns + more_ns);
     spent->counted_ns = spent->calls * (cost->counted_ns + jumps_ns + more_ns);
-    spent->ns = spent->does == TRACE_GOVERNED_NOT ? spent->timed_ns
-                : spent->does == TRACE_GOVERNED_COUNT
+    spent->ns = spent->does == PROBING_GOVERNED_NOT ? spent->timed_ns
+                : spent->does == PROBING_GOVERNED_COUNT
                     ? spent->counted_ns
                     : spent->calls * (pass_ns + pass_share * more_ns);
 }
@@ -48,9 +48,9 @@ double trace_spent_ns(struct trace_spent *list, size_t count, const struct trace
 
 static double ns_of(const struct trace_spent *spent)
 {
-    return spent->becomes == spent->does            ? spent->ns
-           : spent->becomes == TRACE_GOVERNED_COUNT ? spent->counted_ns
-                                                    : 0;
+    return spent->becomes == spent->does              ? spent->ns
+           : spent->becomes == PROBING_GOVERNED_COUNT ? spent->counted_ns
+                                                      : 0;
 }
 
 static int by_worth(const void *left, const void *right)
@@ -70,16 +70,16 @@ static int by_cost(const void *left, const void *right)
 /* Goes one step down, or straight to off if counting exceeds the limit. */
 static void lower_one(struct trace_spent *spent, double limit_ns)
 {
-    const bool may_be_counted = spent->becomes == TRACE_GOVERNED_NOT;
+    const bool may_be_counted = spent->becomes == PROBING_GOVERNED_NOT;
     if (may_be_counted && (spent->counted_ns <= limit_ns || spent->must_count))
-        spent->becomes = TRACE_GOVERNED_COUNT;
+        spent->becomes = PROBING_GOVERNED_COUNT;
     else if (!spent->must_count)
-        spent->becomes = TRACE_GOVERNED_OFF;
+        spent->becomes = PROBING_GOVERNED_OFF;
 }
 
 struct step {
     int (*order)(const void *, const void *);
-    enum trace_governed most; /* only functions that do at most this */
+    enum probing_governed most; /* only functions that do at most this */
     double least_ns;
 };
 
@@ -89,7 +89,7 @@ static double take_step(struct trace_spent *list, size_t count, const struct ste
     qsort(list, count, sizeof *list, step->order);
     for (size_t i = 0; i < count && sum_ns > limit_ns; i++) {
         const double ns = ns_of(&list[i]);
-        if (list[i].becomes == TRACE_GOVERNED_OFF || list[i].becomes < step->most ||
+        if (list[i].becomes == PROBING_GOVERNED_OFF || list[i].becomes < step->most ||
             ns < step->least_ns)
             continue;
         lower_one(&list[i], limit_ns);
@@ -101,10 +101,10 @@ static double take_step(struct trace_spent *list, size_t count, const struct ste
 /* Rarely called functions, which may be many, come last. Counted functions differ only by cost. */
 void trace_spent_lower(struct trace_spent *list, size_t count, double limit_ns)
 {
-    const struct step steps[] = {{by_worth, TRACE_GOVERNED_NOT, limit_ns / 100},
-                                 {by_cost, TRACE_GOVERNED_COUNT, limit_ns / 100},
-                                 {by_cost, TRACE_GOVERNED_NOT, 0},
-                                 {by_cost, TRACE_GOVERNED_COUNT, 0}};
+    const struct step steps[] = {{by_worth, PROBING_GOVERNED_NOT, limit_ns / 100},
+                                 {by_cost, PROBING_GOVERNED_COUNT, limit_ns / 100},
+                                 {by_cost, PROBING_GOVERNED_NOT, 0},
+                                 {by_cost, PROBING_GOVERNED_COUNT, 0}};
     double sum_ns = 0;
     for (size_t i = 0; i < count; i++) {
         list[i].becomes = list[i].does;

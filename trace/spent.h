@@ -11,8 +11,8 @@
 /* A function that was called since the last look. */
 struct trace_spent {
     uint32_t probe;
-    enum trace_governed does, becomes; /* before and after the decision */
-    bool must_count;                   /* it may not become TRACE_GOVERNED_OFF */
+    enum probing_governed does, becomes; /* before and after the decision */
+    bool must_count;                     /* it may not become PROBING_GOVERNED_OFF */
     double calls;
     double self_ns; /* per timed call; 0: unknown */
     /* Set by trace_spent_ns: cost of its calls as they are, if timed, if counted. */

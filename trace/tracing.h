@@ -155,7 +155,7 @@ int trace_clear(struct trace_session *session);
 /* Writes figures: each second, or less often if that is slow. Later ones are lost if sprof dies. */
 int trace_flush(struct trace_session *session, struct sprof_error *error);
 
-int trace_collect_program(struct trace_session *session, enum trace_collecting what);
+int trace_collect_program(struct trace_session *session, enum calls_collecting what);
 
 /* Updates duration and CPU time in the run's row. */
 void trace_account(struct trace_session *session, uint64_t target_cpu_ns);

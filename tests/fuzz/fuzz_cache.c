@@ -116,10 +116,10 @@ static void place_uprobes(struct plan *plan, struct image *image)
 {
     static struct trace_session session; /* large */
     struct uprobe_sites sites = {0};
-    const struct trace_file file = {.plan = *plan, .count = plan->function_count};
+    const struct probing_file file = {.plan = *plan, .count = plan->function_count};
     session.probes.count = 0;
     for (size_t i = 0; i < plan->function_count; i++) {
-        const struct trace_probe probe = {
+        const struct probing_probe probe = {
             .function = &plan->functions[i],
             .tier = plan->functions[i].mechanism == PLAN_LEAVE ? PROBE_JUMP : PROBE_FULL,
             .is_chosen = true};

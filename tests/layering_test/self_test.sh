@@ -32,6 +32,8 @@ plant trace/x.c 'int f(void) { return X86_RAX; }'
 plant unwind/x.h '#ifdef __aarch64__'
 plant plan/x.c '#include "trace/tracing.h"'
 plant inject/x.c '#include "trace/tracing.h"'
+plant probing/x.c '#include "calls/calls.h"'
+plant calls/x.c '#include "trace/tracing.h"'
 plant sampler/agent/x.c '#include "sampler/perf/perf_source.h"'
 plant report/html/x.c '#include "report/export/export.h"'
 

@@ -10,7 +10,7 @@ static int enter(struct inject_process *process, void *context, struct sprof_err
     if (!result)
         result = trace_share_memory(session, error);
     if (!result)
-        result = trace_make_islands(&session->probing, error);
+        result = probing_make_islands(&session->probing, error);
     return result ? result : trace_loads_begin(session, error);
 }
 
@@ -21,7 +21,7 @@ int trace_borrowed_enter(struct trace_session *session, struct sprof_error *erro
 
 int trace_borrowed_begin(struct trace_session *session, struct sprof_error *error)
 {
-    const int result = trace_place_live(&session->probing, error);
+    const int result = probing_place_live(&session->probing, error);
     return result ? result : trace_loads_catch_up(session, error);
 }
 

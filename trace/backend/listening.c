@@ -20,17 +20,17 @@ static int open_code(struct probing_program *program, struct sprof_error *error)
 
 static int number(struct trace_session *session, struct sprof_error *error)
 {
-    return trace_switches_number(&session->probing, error);
+    return probing_switches_number(&session->probing, error);
 }
 
 static int begin(struct trace_session *session, struct sprof_error *error)
 {
-    return trace_switches_begin(&session->probing, error);
+    return probing_switches_begin(&session->probing, error);
 }
 
 static void leave(struct trace_session *session)
 {
-    trace_switches_leave(&session->probing);
+    probing_switches_leave(&session->probing);
 }
 
 const struct probe_backend probe_backend_listening = {

@@ -32,7 +32,7 @@ static uint64_t new_count(uint64_t now, uint64_t *before)
 static double new_time(const struct trace_session *program, int64_t now, int64_t *before)
 {
     const int64_t ticks = counters_limit_time((int64_t)((uint64_t)now - (uint64_t)*before),
-                                              trace_most_ticks(&program->calls));
+                                              calls_most_ticks(&program->calls));
     *before = now;
     return ticks > 0 ? (double)ticks * program->times.ns_per_tick : 0;
 }
@@ -144,7 +144,7 @@ static int read_node(struct trace_below_reader *reader, struct trace_session *pr
 static int read_nodes(struct trace_below_reader *reader, struct trace_session *program,
                       struct trace_below_slab *seen, uint32_t slab)
 {
-    const struct counters_pages pages = trace_pages(&program->calls);
+    const struct counters_pages pages = calls_pages(&program->calls);
     struct counters_walk walk = counters_walk_nodes(&pages, slab);
     int result = 0;
     while (!result && counters_walk_next(&walk)) {
@@ -197,7 +197,7 @@ static int read_stats(struct trace_below_reader *reader, struct trace_session *p
         struct trace_below *below = &reader->below[r];
         for (size_t k = 0; k < program->below->on.count; k++) {
             const uint32_t i = program->below->on.items[k];
-            const struct trace_probe *probe = &program->probes.items[i];
+            const struct probing_probe *probe = &program->probes.items[i];
             const bool is_root = probe->drill_number == below->root + 1;
             if (!is_root && !sprof_map_get(&below->by_function, probe->drill_number - 1))
                 continue;
@@ -220,7 +220,7 @@ static int read_stats(struct trace_below_reader *reader, struct trace_session *p
 int trace_below_read_results(struct trace_below_reader *reader, struct trace_session *program)
 {
     for (size_t k = 0; k < program->below->on.count; k++) {
-        struct trace_probe *probe = &program->probes.items[program->below->on.items[k]];
+        struct probing_probe *probe = &program->probes.items[program->below->on.items[k]];
         const uint64_t failed = probe->bad_results - probe->bad_results_seen;
         probe->bad_results_seen = probe->bad_results;
         for (size_t r = 0; r < reader->root_count && failed; r++) {
@@ -246,7 +246,7 @@ int trace_below_read(struct trace_below_reader *reader, struct trace_session *pr
     struct trace_below_slab **index = &program->below->slabs[slab], *seen = *index;
     if (!seen && !(seen = *index = calloc(1, sizeof *seen)))
         return SPROF_ENOMEM;
-    const struct counters_pages pages = trace_pages(&program->calls);
+    const struct counters_pages pages = calls_pages(&program->calls);
     const int result = read_nodes(reader, program, seen, slab);
     return result ? result : read_stats(reader, program, seen, counters_slab_stats(&pages, slab));
 }

@@ -8,7 +8,7 @@
 uint32_t trace_drilling_number(struct trace_drilling *drilling, struct trace_session *program,
                                size_t probe)
 {
-    struct trace_probe *one = &program->probes.items[probe];
+    struct probing_probe *one = &program->probes.items[probe];
     const char *path = program->files.items[one->file].path;
     const uint64_t key =
         sprof_hash_bytes(path, strlen(path)) ^ (one->function->start * 0x9e3779b97f4a7c15u);
@@ -32,7 +32,7 @@ size_t trace_drilling_probe(const struct trace_drilling *drilling,
 {
     const struct trace_drilled *drilled = &drilling->functions.items[function];
     for (size_t f = 0; f < program->files.count; f++) {
-        const struct trace_file *file = &program->files.items[f];
+        const struct probing_file *file = &program->files.items[f];
         size_t low = file->first, high = file->first + file->count;
         if (strcmp(file->path, drilled->path) != 0)
             continue;
@@ -83,27 +83,27 @@ static int offer(struct candidates *candidates, struct trace_drilling *drilling,
 /* Excludes leave probes and what a command excluded. */
 static bool may_be_added(const struct trace_session *program, size_t probe)
 {
-    const struct trace_probe *one = &program->probes.items[probe];
+    const struct probing_probe *one = &program->probes.items[probe];
     return (one->is_spare || one->is_chosen) &&
-           trace_ranges_decide(&program->probing, probe) != '-';
+           probing_ranges_decide(&program->probing, probe) != '-';
 }
 
 /* == What a function calls == */
 
 static size_t index_of(const struct trace_session *program, size_t probe)
 {
-    const struct trace_probe *one = &program->probes.items[probe];
+    const struct probing_probe *one = &program->probes.items[probe];
     return (size_t)(one->function - program->files.items[one->file].plan.functions);
 }
 
 static int offer_found(struct candidates *candidates, struct trace_drilling *drilling,
-                       struct trace_session *program, const struct trace_callees *found,
+                       struct trace_session *program, const struct probing_callees *found,
                        bool others, size_t but)
 {
     int result = 0;
     for (size_t i = 0; i < program->probes.count && !result; i++)
         if (i != but && may_be_added(program, i) &&
-            trace_callees_wants(found, program->probes.items[i].file, index_of(program, i)) !=
+            probing_callees_wants(found, program->probes.items[i].file, index_of(program, i)) !=
                 others)
             result = offer(candidates, drilling, program, i);
     return result;
@@ -112,19 +112,19 @@ static int offer_found(struct candidates *candidates, struct trace_drilling *dri
 static int find_in(struct candidates *candidates, struct trace_drilling *drilling,
                    struct trace_session *program, size_t probe, enum rules_found_by by)
 {
-    struct trace_callees *callees = NULL, *called = NULL;
+    struct probing_callees *callees = NULL, *called = NULL;
     bool open, foreign;
-    int result = trace_callees_of(&callees, &program->probing, program->probes.items[probe].file,
-                                  index_of(program, probe), &open, &foreign);
+    int result = probing_callees_of(&callees, &program->probing, program->probes.items[probe].file,
+                                    index_of(program, probe), &open, &foreign);
     const bool is_any = by == RULES_BY_POINTER ? open : foreign;
     if (!result && by == RULES_BY_CALL)
         result = offer_found(candidates, drilling, program, callees, false, probe);
     else if (!result && is_any)
-        result = trace_callees_called(&called, &program->probing);
+        result = probing_callees_called(&called, &program->probing);
     if (!result && called)
         result = offer_found(candidates, drilling, program, called, true, probe);
-    trace_callees_free(callees);
-    trace_callees_free(called);
+    probing_callees_free(callees);
+    probing_callees_free(called);
     return result;
 }
 

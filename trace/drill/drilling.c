@@ -127,7 +127,7 @@ static int read_programs(struct trace_drilling *drilling)
     int result = 0;
     for (size_t i = 0; i < trace->programs.count && !result; i++) {
         struct trace_session *program = trace_program_at(trace, i);
-        const struct counters_pages pages = trace_pages(&program->calls);
+        const struct counters_pages pages = calls_pages(&program->calls);
         const uint32_t slabs = counters_slab_count(&pages);
         result = trace_drilling_list_on(drilling, program);
         for (uint32_t slab = 0; slab < slabs && !result; slab++)
@@ -195,9 +195,9 @@ static uint64_t switch_all(struct trace_drilling *drilling)
         for (size_t r = 0; r < drilling->reader.root_count; r++)
             is_any |= switch_program(drilling, trace_program_at(trace, i), &drilling->drills[r]);
         if (is_any)
-            trace_switch(&trace_program_at(trace, i)->probing);
+            probing_switch(&trace_program_at(trace, i)->probing);
     }
-    return trace_woken_ns(&drilling->common->probing, begin_ns);
+    return probing_woken_ns(&drilling->common->probing, begin_ns);
 }
 
 /* Calls during switching do not count, nor do those before values were found for rules. */
@@ -206,14 +206,14 @@ static int begin_window(struct trace_drilling *drilling, uint64_t stopped_ns)
     const struct trace *trace = drilling->common->trace;
     int result = 0;
     for (size_t i = 0; i < trace->programs.count && !result; i++)
-        result = trace_values_serve(&trace_program_at(trace, i)->calls);
+        result = calls_values_serve(&trace_program_at(trace, i)->calls);
     if (!result)
         result = read_programs(drilling);
     for (size_t r = 0; r < drilling->reader.root_count; r++)
         trace_below_clear(&drilling->reader.below[r]);
     drilling->window_ns = sprof_clock_monotonic_ns();
     drilling->begun_ns = drilling->begun_ns ? drilling->begun_ns : drilling->window_ns;
-    drilling->cpu_ns = trace_command_cpu_ns(&drilling->common->trace->calls);
+    drilling->cpu_ns = calls_command_cpu_ns(&drilling->common->trace->calls);
     const uint64_t rest_ns = stopped_ns * STOP_SHARE;
     const uint64_t given_ns = drilling->common->options.drill.step_ns,
                    window_ns = given_ns ? given_ns : WINDOW_NS;
@@ -248,7 +248,7 @@ static bool are_over(const struct trace_drilling *drilling)
 static int end_window(struct trace_drilling *drilling, uint64_t now_ns)
 {
     struct trace_session *common = drilling->common;
-    const double cpu_ns = (double)(trace_command_cpu_ns(&common->trace->calls) - drilling->cpu_ns);
+    const double cpu_ns = (double)(calls_command_cpu_ns(&common->trace->calls) - drilling->cpu_ns);
     int result = read_programs(drilling);
     drilling->step_cpu_ns += cpu_ns;
     report_uncalled(drilling);

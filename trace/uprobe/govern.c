@@ -42,8 +42,8 @@ static int find_loads(struct trace_session *session)
 
 static bool has_lost_probe(const struct trace_session *session, const struct uprobe_site *site)
 {
-    const struct trace_probe *probe = &session->probes.items[site->function];
-    return probe->governed == TRACE_GOVERNED_OFF || probe->tier == PROBE_OFF;
+    const struct probing_probe *probe = &session->probes.items[site->function];
+    return probe->governed == PROBING_GOVERNED_OFF || probe->tier == PROBE_OFF;
 }
 
 static void ignore_again(void *context, const struct uprobe_site *site)
@@ -81,9 +81,9 @@ static int let_go(struct trace_session *session, double share, struct sprof_str 
     int gone = 0;
     for (size_t i = 0; i < uprobes->loads.count && uprobes->loads.items[i].goes; i++, gone++) {
         const uint32_t number = uprobes->loads.items[i].function;
-        struct trace_probe *probe = &session->probes.items[number];
-        probe->governed = TRACE_GOVERNED_OFF;
-        if (trace_history_probe(&session->calls, number, "off", "governor", share))
+        struct probing_probe *probe = &session->probes.items[number];
+        probe->governed = PROBING_GOVERNED_OFF;
+        if (calls_history_probe(&session->calls, number, "off", "governor", share))
             return SPROF_ENOMEM;
         if (gone < NAMES_SHOWN)
             sprof_str_appendf(names, "%s%.100s", gone ? ", " : "", probe->function->name);
@@ -97,7 +97,7 @@ int trace_uprobes_govern(struct trace_session *session)
     const double most = session->options.max_overhead / 100;
     if (most <= 0 || session->is_out || session->times.now_ns < uprobes->next_bound_ns)
         return 0;
-    const uint64_t cpu_ns = trace_program_cpu_ns(&session->calls);
+    const uint64_t cpu_ns = calls_program_cpu_ns(&session->calls);
     if (cpu_ns < uprobes->bound_cpu_ns + BOUND_LEAST_MS * UINT64_C(1000000))
         return 0;
     const double used_ns = (double)(cpu_ns - uprobes->bound_cpu_ns);
@@ -111,7 +111,7 @@ int trace_uprobes_govern(struct trace_session *session)
     struct sprof_str names = {0};
     const int gone = let_go(session, ns / used_ns, &names);
     if (gone > 0) {
-        trace_switch(&session->probing);
+        probing_switch(&session->probing);
         place_again(session);
         sprof_log_message(session->options.log, SPROF_LOG_NOTE,
                           "probes took about %.0f %% of the CPU time, more than %g %% "

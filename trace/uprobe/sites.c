@@ -40,7 +40,7 @@ uint32_t trace_uprobe_entry_of(const uint8_t *code, size_t size)
 
 struct finding {
     struct uprobe_sites *sites;
-    const struct trace_file *file;
+    const struct probing_file *file;
     struct image *image;
     /* for the present function: */
     struct sprof_map scanned;
@@ -198,7 +198,8 @@ static void find_jumps(struct finding *finding, const struct plan_function *func
 
 /* == Functions == */
 
-static const char *add_entry(struct finding *finding, const struct trace_probe *probe, uint8_t tier)
+static const char *add_entry(struct finding *finding, const struct probing_probe *probe,
+                             uint8_t tier)
 {
     uint8_t code[16];
     uint64_t offset;
@@ -218,7 +219,7 @@ static const char *add_entry(struct finding *finding, const struct trace_probe *
 
 static void find_function(struct finding *finding, struct trace_session *session, uint32_t number)
 {
-    struct trace_probe *probe = &session->probes.items[number];
+    struct probing_probe *probe = &session->probes.items[number];
     const uint8_t tier = probe->tier;
     finding->number = number;
     finding->entry = probe->function->site ? probe->function->site : probe->function->start;
@@ -284,7 +285,7 @@ static void merge_sites(struct uprobe_sites *sites)
 }
 
 int trace_uprobe_sites_find(struct uprobe_sites *sites, struct trace_session *session,
-                            const struct trace_file *file, struct image *image)
+                            const struct probing_file *file, struct image *image)
 {
     struct finding finding = {.sites = sites, .file = file, .image = image};
     for (size_t i = file->first; i < file->first + file->count && !finding.failed; i++)

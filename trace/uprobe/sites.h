@@ -22,7 +22,7 @@ bool trace_uprobe_may_stand(const struct plan_function *function);
  * or with a first instruction that the kernel refuses or misreads, get PROBE_OFF. Returns 0 or
  * SPROF_ENOMEM. The caller releases both lists. */
 int trace_uprobe_sites_find(struct uprobe_sites *sites, struct trace_session *session,
-                            const struct trace_file *file, struct image *image);
+                            const struct probing_file *file, struct image *image);
 
 /* Returns enum uprobe_entry. */
 uint32_t trace_uprobe_entry_of(const uint8_t *code, size_t size);

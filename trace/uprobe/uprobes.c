@@ -209,7 +209,7 @@ static int make_memory(struct trace_session *session, struct sprof_error *error)
 
 /* Does not time Go, which moves calls between threads, nor functions that leave calls without a
  * return. */
-static uint8_t tier_of(const struct trace_probe *probe)
+static uint8_t tier_of(const struct probing_probe *probe)
 {
     const struct plan_function *function = probe->function;
     if (function->mechanism == PLAN_LEAVE)
@@ -229,7 +229,7 @@ struct placing {
 static void note_refused(void *context, const struct uprobe_site *site)
 {
     struct placing *placing = context;
-    struct trace_probe *probe = &placing->session->probes.items[site->function];
+    struct probing_probe *probe = &placing->session->probes.items[site->function];
     if (UPROBE_COOKIE_ENTRY(site->cookie)) {
         const struct uprobe_refusal refusal = {site->function,
                                                "begins with what the kernel refuses"};
@@ -239,7 +239,7 @@ static void note_refused(void *context, const struct uprobe_site *site)
         probe->tier = PROBE_COUNT;
 }
 
-static void report_refused(struct trace_session *session, const struct trace_file *file,
+static void report_refused(struct trace_session *session, const struct probing_file *file,
                            const struct uprobe_sites *sites)
 {
     enum { NAMED = 5 };
@@ -276,7 +276,7 @@ static int keep_placed(struct trace_session *session, const struct image *image,
     return 0;
 }
 
-static int place_file(struct trace_session *session, const struct trace_file *file,
+static int place_file(struct trace_session *session, const struct probing_file *file,
                       struct sprof_error *error)
 {
     struct uprobe_sites sites = {0};
@@ -317,7 +317,7 @@ static int place_probes(struct trace_session *session, struct sprof_error *error
                      ? place_file(session, &session->files.items[i], error)
                      : 0;
     for (size_t i = 0; i < session->probes.count; i++) {
-        struct trace_probe *probe = &session->probes.items[i];
+        struct probing_probe *probe = &session->probes.items[i];
         session->counts.refused += probe->is_chosen && probe->tier == PROBE_OFF;
         probe->is_chosen &= probe->tier != PROBE_OFF;
     }
@@ -361,11 +361,11 @@ int trace_uprobes_place(struct trace_session *session, struct sprof_error *error
     if (!result)
         result = place_probes(session, error);
     if (!result)
-        result = trace_ranges_begin(&session->probing, error);
+        result = probing_ranges_begin(&session->probing, error);
     if (result)
         return result;
     session->times.start.ns = session->times.start.ticks = sprof_clock_monotonic_ns();
-    trace_switch(&session->probing);
+    probing_switch(&session->probing);
     if (!session->options.pid)
         kill(session->process.pid, SIGCONT);
     return 0;

@@ -12,7 +12,7 @@ static void begin(void)
 {
     made_begin_with(&made, &in_memory, functions, FUNCTIONS);
     made.session.probes.items[NOT_CHOSEN].is_chosen = false;
-    trace_take_time(&made.session);
+    calls_take_time(&made.session);
     made.session.times.ns_per_tick = 1;
 }
 
@@ -31,7 +31,7 @@ static void test_none(void)
 {
     begin();
     set(FIRST, 5); /* of an earlier trace */
-    CU_ASSERT_EQUAL(trace_beyond_collect(&made.session), 0);
+    CU_ASSERT_EQUAL(calls_beyond_collect(&made.session), 0);
     CU_ASSERT_PTR_NULL(made.session.memory.beyond);
     CU_ASSERT_PTR_NULL(made.session.threads.others_figures);
     made_end(&made);
@@ -43,13 +43,13 @@ static void test_added(void)
     atomic_store(&made.session.process.shared->untracked, 1);
     set(FIRST, 5);
     set(NOT_CHOSEN, 8);
-    CU_ASSERT_EQUAL(trace_beyond_collect(&made.session), 0);
+    CU_ASSERT_EQUAL(calls_beyond_collect(&made.session), 0);
     CU_ASSERT_EQUAL(counted(FIRST), 5);
     CU_ASSERT_EQUAL(counted(NOT_CHOSEN), 0);
     CU_ASSERT_TRUE(made.session.threads.others_changed);
     set(FIRST, 7);
     set(SECOND, 1);
-    CU_ASSERT_EQUAL(trace_beyond_collect(&made.session), 0);
+    CU_ASSERT_EQUAL(calls_beyond_collect(&made.session), 0);
     CU_ASSERT_EQUAL(counted(FIRST), 7);
     CU_ASSERT_EQUAL(counted(SECOND), 1);
     CU_ASSERT_EQUAL(made.trace.memory.beyond_calls, 8);
@@ -57,7 +57,7 @@ static void test_added(void)
     CU_ASSERT_EQUAL(made.session.threads.others_figures[FIRST].stat.unlogged, 0);
     made.session.mode = TRACE_LOG;
     set(FIRST, 10);
-    CU_ASSERT_EQUAL(trace_beyond_collect(&made.session), 0);
+    CU_ASSERT_EQUAL(calls_beyond_collect(&made.session), 0);
     CU_ASSERT_EQUAL(made.session.threads.others_figures[FIRST].stat.unlogged, 3);
     made_end(&made);
 }
@@ -68,10 +68,10 @@ static void test_hostile(void)
     begin();
     atomic_store(&made.session.process.shared->has_ends, 1);
     set(FIRST, 5);
-    CU_ASSERT_EQUAL(trace_beyond_collect(&made.session), 0);
+    CU_ASSERT_EQUAL(calls_beyond_collect(&made.session), 0);
     set(FIRST, 3);
     set(SECOND, UINT64_MAX);
-    CU_ASSERT_EQUAL(trace_beyond_collect(&made.session), 0);
+    CU_ASSERT_EQUAL(calls_beyond_collect(&made.session), 0);
     CU_ASSERT_EQUAL(counted(FIRST), 5);
     CU_ASSERT_EQUAL(counted(SECOND), 0);
     made_end(&made);
@@ -83,13 +83,13 @@ static void test_clear(void)
     begin();
     atomic_store(&made.session.process.shared->untracked, 1);
     set(FIRST, 5);
-    CU_ASSERT_EQUAL(trace_beyond_collect(&made.session), 0);
+    CU_ASSERT_EQUAL(calls_beyond_collect(&made.session), 0);
     set(FIRST, 6); /* counted, and not read yet */
-    trace_beyond_clear(&made.session);
+    calls_beyond_clear(&made.session);
     CU_ASSERT_EQUAL(made.trace.memory.beyond_calls, 0);
     CU_ASSERT_FALSE(made.session.probes.items[FIRST].is_beyond);
     set(FIRST, 9);
-    CU_ASSERT_EQUAL(trace_beyond_collect(&made.session), 0);
+    CU_ASSERT_EQUAL(calls_beyond_collect(&made.session), 0);
     CU_ASSERT_EQUAL(made.trace.memory.beyond_calls, 3);
     CU_ASSERT_EQUAL(made.trace.memory.beyond_functions, 1);
     made_end(&made);
@@ -99,12 +99,12 @@ static void test_clear(void)
 static void test_shared(void)
 {
     begin();
-    CU_ASSERT_EQUAL(trace_beyond_collect(&made.session), 0);
+    CU_ASSERT_EQUAL(calls_beyond_collect(&made.session), 0);
     CU_ASSERT_FALSE(made_said(&made, "CLONE_VM"));
     atomic_store(&made.session.process.shared->shared_threads, 1);
-    CU_ASSERT_EQUAL(trace_beyond_collect(&made.session), 0);
+    CU_ASSERT_EQUAL(calls_beyond_collect(&made.session), 0);
     CU_ASSERT_TRUE(made_said(&made, "CLONE_VM"));
-    CU_ASSERT_EQUAL(trace_beyond_collect(&made.session), 0);
+    CU_ASSERT_EQUAL(calls_beyond_collect(&made.session), 0);
     CU_ASSERT_FALSE(made_said(&made, "CLONE_VM"));
     made_end(&made);
 }

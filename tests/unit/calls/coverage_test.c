@@ -13,7 +13,7 @@ struct coverage {
     struct calls_program session;
     struct calls_trace trace;
     struct plan_function function;
-    struct trace_probe *probe;
+    struct probing_probe *probe;
     uint8_t holds;
 };
 
@@ -21,7 +21,7 @@ static void make(struct coverage *coverage)
 {
     struct calls_program *session = &coverage->session;
     const struct recording_options options = {.view = {.mode = MODEL_MODE_FULL}, .no_cache = true};
-    const struct trace_file file = {.path = "", .module = 1};
+    const struct probing_file file = {.path = "", .module = 1};
     *coverage = (struct coverage){.function = {.name = "one"}, .holds = 1};
     session->all = &coverage->trace;
     session->group = &coverage->trace.probing;
@@ -36,18 +36,18 @@ static void make(struct coverage *coverage)
     CU_ASSERT_NOT_EQUAL_FATAL(session->process.shared, MAP_FAILED);
     CU_ASSERT_EQUAL_FATAL(recording_open(&session->recording, &options, NULL), 0);
     session->run = recording_run(session->recording);
-    const struct trace_probe probe = {.function = &coverage->function,
-                                      .tier = PROBE_FULL,
-                                      .is_chosen = true,
-                                      .is_placed = true,
-                                      .has_coverage_row = true};
-    const struct trace_range all = {
+    const struct probing_probe probe = {.function = &coverage->function,
+                                        .tier = PROBE_FULL,
+                                        .is_chosen = true,
+                                        .is_placed = true,
+                                        .has_coverage_row = true};
+    const struct probing_range all = {
         .number = 1, .is_on = true, .text = "+.", .holds = &coverage->holds, .sites = 1};
     CU_ASSERT_EQUAL_FATAL(sprof_vec_push(&session->probes, probe), 0);
     CU_ASSERT_EQUAL_FATAL(sprof_vec_push(&session->files, file), 0);
     CU_ASSERT_EQUAL_FATAL(sprof_vec_push(&session->ranges, all), 0);
     coverage->probe = session->probes.items;
-    trace_switch(&session->probing);
+    probing_switch(&session->probing);
 }
 
 static void release(struct coverage *coverage)
@@ -74,7 +74,7 @@ static void test_call_in_a_clear(void)
     make(&coverage);
     CU_ASSERT_TRUE(is_looking(&coverage));
     atomic_store(&coverage.session.process.shared->tiers[0], PROBE_OFF);
-    CU_ASSERT_EQUAL(trace_coverage_collect(&coverage.session), 0);
+    CU_ASSERT_EQUAL(calls_coverage_collect(&coverage.session), 0);
     CU_ASSERT_TRUE(is_looking(&coverage));
     CU_ASSERT_EQUAL(coverage.probe->first_ns, 0);
     release(&coverage);
@@ -87,20 +87,20 @@ static void test_flag_that_stays_off(void)
     make(&coverage);
     atomic_store(&coverage.session.process.shared->tiers[0], PROBE_OFF);
     coverage.session.paused = true;
-    CU_ASSERT_EQUAL(trace_coverage_collect(&coverage.session), 0);
+    CU_ASSERT_EQUAL(calls_coverage_collect(&coverage.session), 0);
     CU_ASSERT_FALSE(is_looking(&coverage));
     coverage.session.paused = false;
     coverage.session.ranges.items[0].is_on = false;
-    trace_switch(&coverage.session.probing);
-    CU_ASSERT_EQUAL(trace_coverage_collect(&coverage.session), 0);
+    probing_switch(&coverage.session.probing);
+    CU_ASSERT_EQUAL(calls_coverage_collect(&coverage.session), 0);
     CU_ASSERT_FALSE(is_looking(&coverage));
     coverage.session.ranges.items[0].is_on = true;
-    trace_switch(&coverage.session.probing);
+    probing_switch(&coverage.session.probing);
     CU_ASSERT_TRUE(is_looking(&coverage));
     atomic_store(&coverage.session.process.shared->tiers[0], PROBE_OFF);
     atomic_store(&coverage.session.process.shared->hits[0].first, 5);
     coverage.session.times.now_ns = coverage.session.times.start.ns + 10;
-    CU_ASSERT_EQUAL(trace_coverage_collect(&coverage.session), 0);
+    CU_ASSERT_EQUAL(calls_coverage_collect(&coverage.session), 0);
     CU_ASSERT_FALSE(is_looking(&coverage));
     CU_ASSERT_NOT_EQUAL(coverage.probe->first_ns, 0);
     release(&coverage);

@@ -44,15 +44,15 @@ static void make(struct figures *figures)
     session->process.shared->slabs_used = 1;
     CU_ASSERT_EQUAL_FATAL(recording_open(&session->recording, &options, NULL), 0);
     session->run = recording_run(session->recording);
-    const struct trace_probe probe = {
+    const struct probing_probe probe = {
         .function = &figures->function, .tier = PROBE_FULL, .is_chosen = true};
-    const struct trace_file file = {.path = "", .module = 1};
+    const struct probing_file file = {.path = "", .module = 1};
     CU_ASSERT_EQUAL_FATAL(sprof_vec_push(&session->probes, probe), 0);
     CU_ASSERT_EQUAL_FATAL(sprof_vec_push(&session->files, file), 0);
-    struct trace_thread *thread = session->threads.of_slab[0] = calloc(1, sizeof *thread);
+    struct calls_thread *thread = session->threads.of_slab[0] = calloc(1, sizeof *thread);
     CU_ASSERT_PTR_NOT_NULL_FATAL(thread);
     thread->pid = thread->tid = getpid();
-    const struct counters_pages pages = trace_pages(session);
+    const struct counters_pages pages = calls_pages(session);
     uint8_t *slab = (uint8_t *)counters_slab_stats(&pages, 0);
     figures->stat = (struct probe_stat *)slab;
     figures->node =
@@ -65,7 +65,7 @@ static void make(struct figures *figures)
 static void release(struct figures *figures)
 {
     struct calls_program *session = &figures->session;
-    trace_figures_release(session);
+    calls_figures_release(session);
     sprof_vec_release(&session->probes);
     sprof_vec_release(&session->files);
     recording_free(session->recording);
@@ -94,7 +94,7 @@ static void call(struct figures *figures, uint64_t in_path, uint64_t in_all)
     figures->node->self = (int64_t)in_path * 100;
     figures->stat->calls = figures->stat->ended = in_all;
     figures->stat->self = figures->stat->total = (int64_t)in_all * 100;
-    CU_ASSERT_EQUAL(trace_collect(&figures->session, TRACE_COLLECT_ALL), 0);
+    CU_ASSERT_EQUAL(calls_collect(&figures->session, CALLS_COLLECT_ALL), 0);
 }
 
 /* The agent counts a call in its path first: what comes between the two looks is in paths alone,
@@ -142,7 +142,7 @@ static void test_clear_between(void)
     make(&figures);
     call(&figures, 4, 4);
     figures.node->calls = figures.node->ended = 10;
-    CU_ASSERT_EQUAL(trace_clear_figures(&figures.session, 1), 0);
+    CU_ASSERT_EQUAL(calls_clear_figures(&figures.session, 1), 0);
     recording_batch(figures.session.recording)->samples.count = 0;
     call(&figures, 13, 13);
     CU_ASSERT_EQUAL(sampled(&figures), 3);
@@ -157,7 +157,7 @@ static void test_clear_before_path(void)
     make(&figures);
     figures.node->calls = figures.node->ended = 5;
     figures.stat->calls = figures.stat->ended = 5;
-    CU_ASSERT_EQUAL(trace_clear_figures(&figures.session, 1), 0);
+    CU_ASSERT_EQUAL(calls_clear_figures(&figures.session, 1), 0);
     call(&figures, 7, 7);
     CU_ASSERT_EQUAL(sampled(&figures), 2);
     CU_ASSERT_EQUAL(figures.session.counts.calls, 2);
@@ -172,7 +172,7 @@ static void test_clear_in_flight(void)
     make(&figures);
     call(&figures, 4, 4);
     figures.node->calls = figures.stat->calls = 5;
-    CU_ASSERT_EQUAL(trace_clear_figures(&figures.session, 1), 0);
+    CU_ASSERT_EQUAL(calls_clear_figures(&figures.session, 1), 0);
     recording_batch(figures.session.recording)->samples.count = 0;
     call(&figures, 5, 5);
     CU_ASSERT_EQUAL(sampled(&figures), 1);
@@ -220,10 +220,10 @@ static void test_impossible(void)
         figures.recursion->self = -(int64_t)huge;
         session->times.now_ns = 1000 + i;
         session->all->phase++;
-        CU_ASSERT_EQUAL(trace_collect(session, TRACE_COLLECT_ALL), 0);
-        CU_ASSERT_EQUAL(trace_clear_figures(session, i), 0);
+        CU_ASSERT_EQUAL(calls_collect(session, CALLS_COLLECT_ALL), 0);
+        CU_ASSERT_EQUAL(calls_clear_figures(session, i), 0);
     }
-    const uint64_t most = trace_most_ticks(session);
+    const uint64_t most = calls_most_ticks(session);
     for (size_t i = 0; i < batch->samples.count; i++)
         CU_ASSERT((uint64_t)batch->samples.items[i].count <= most &&
                   (uint64_t)batch->samples.items[i].weight <= most);
@@ -254,12 +254,12 @@ static void begin_warnings(struct figures *figures, const struct trace_limit *li
     session->options.warn.over_count = 1;
     session->all->programs.count = 0;
     CU_ASSERT_EQUAL_FATAL(sprof_vec_push(&session->all->programs, &session->probing), 0);
-    CU_ASSERT_EQUAL_FATAL(trace_warnings_begin(session, 0, &error), 0);
+    CU_ASSERT_EQUAL_FATAL(calls_warnings_begin(session, 0, &error), 0);
 }
 
 static void end_warnings(struct figures *figures)
 {
-    trace_warnings_free(&figures->session);
+    calls_warnings_free(&figures->session);
     sprof_vec_release(&figures->session.all->programs);
     sprof_arena_release(&figures->session.arena);
     release(figures);
@@ -278,7 +278,7 @@ static void test_warning_of_new_thread(void)
     session->process.shared->slabs[0].state = PROBE_SLAB_TAKEN;
     session->process.shared->slabs[0].tid = (uint32_t)getpid();
     note_slow(&figures);
-    CU_ASSERT_EQUAL(trace_warnings_read(session), 0);
+    CU_ASSERT_EQUAL(calls_warnings_read(session), 0);
     CU_ASSERT_EQUAL(session->all->warned.rows, 1);
     const struct store_batch *batch = recording_batch(session->recording);
     CU_ASSERT_EQUAL_FATAL(batch->warnings.count, 1);
@@ -293,19 +293,19 @@ static void test_warning_of_new_thread(void)
 static void test_no_module(void)
 {
     const struct trace_limit limit = {.ns = 2};
-    struct trace_sums sums;
+    struct calls_sums sums;
     struct figures figures;
     make(&figures);
     struct calls_program *session = &figures.session;
     session->options.paths = false;
     session->files.items[0].module = 0;
     begin_warnings(&figures, &limit);
-    trace_add_up(session, &sums);
+    calls_add_up(session, &sums);
     CU_ASSERT_EQUAL(sums.unplaced, 0);
     call(&figures, 0, 4);
     note_slow(&figures);
     call(&figures, 0, 10);
-    trace_add_up(session, &sums);
+    calls_add_up(session, &sums);
     CU_ASSERT_EQUAL(sums.calls, 0);
     CU_ASSERT_EQUAL(sums.unplaced, 1);
     CU_ASSERT_EQUAL(sums.unplaced_calls, 10);

@@ -29,11 +29,11 @@ static void make(struct history *history)
     history->made.session.files.items[0].plan.callees = history->callees;
     history->made.session.files.items[0].plan.callee_count = 2;
     for (size_t i = 0; i < FUNCTIONS; i++)
-        made_probe(&history->made, (struct trace_probe){.function = &history->functions[i],
-                                                        .tier = PROBE_FULL,
-                                                        .is_chosen = true,
-                                                        .is_placed = true,
-                                                        .is_on = true});
+        made_probe(&history->made, (struct probing_probe){.function = &history->functions[i],
+                                                          .tier = PROBE_FULL,
+                                                          .is_chosen = true,
+                                                          .is_placed = true,
+                                                          .is_on = true});
 }
 
 /* The last event, as "WHAT CAUSE"; empty: there is no new one. */
@@ -42,7 +42,7 @@ static const char *look(struct history *history)
     static char text[64];
     const struct store_batch *batch = recording_batch(history->made.session.recording);
     const size_t before = batch->probe_events.count;
-    CU_ASSERT_EQUAL(trace_history_serve(&history->made.session), 0);
+    CU_ASSERT_EQUAL(calls_history_serve(&history->made.session), 0);
     *text = 0;
     if (batch->probe_events.count > before) {
         const struct store_probe_event *event =
@@ -56,7 +56,7 @@ static void test_one_probe(void)
 {
     static struct history history;
     make(&history);
-    struct trace_probe *probe = &history.made.session.probes.items[ONE];
+    struct probing_probe *probe = &history.made.session.probes.items[ONE];
     CU_ASSERT_STRING_EQUAL(look(&history), "in start");
     CU_ASSERT_STRING_EQUAL(look(&history), "");
     probe->is_on = false;
@@ -67,11 +67,11 @@ static void test_one_probe(void)
     probe->is_on = true;
     CU_ASSERT_STRING_EQUAL(look(&history), "in command");
     probe->rests = true;
-    probe->governed = TRACE_GOVERNED_OFF;
+    probe->governed = PROBING_GOVERNED_OFF;
     CU_ASSERT_STRING_EQUAL(look(&history), "rests governor");
     probe->is_placed = false;
     CU_ASSERT_STRING_EQUAL(look(&history), "out governor");
-    probe->governed = TRACE_GOVERNED_NOT;
+    probe->governed = PROBING_GOVERNED_NOT;
     probe->rests = false;
     probe->is_placed = true;
     CU_ASSERT_STRING_EQUAL(look(&history), "in command");
@@ -135,7 +135,7 @@ static void test_described(void)
     CU_ASSERT_EQUAL(batch->probes.items[ONE].address, 0x104);
     CU_ASSERT_EQUAL(batch->probes.items[ONE].callers, 1);
     CU_ASSERT_EQUAL(batch->probes.items[TWO].callers, 0); /* it calls itself alone */
-    CU_ASSERT_EQUAL(trace_history_describe(&history.made.session, ONE), 0);
+    CU_ASSERT_EQUAL(calls_history_describe(&history.made.session, ONE), 0);
     CU_ASSERT_EQUAL(batch->probes.count, 2);
     made_end(&history.made);
 }
@@ -162,23 +162,23 @@ static void test_ranges(void)
     struct calls_program *session = &history.made.session;
     const struct store_batch *batch = recording_batch(session->recording);
     char change[] = "-one", again[] = "-#2";
-    CU_ASSERT_EQUAL_FATAL(trace_ranges_begin(&session->probing, NULL), 0);
-    CU_ASSERT_EQUAL(trace_history_ranges(session), 0);
+    CU_ASSERT_EQUAL_FATAL(probing_ranges_begin(&session->probing, NULL), 0);
+    CU_ASSERT_EQUAL(calls_history_ranges(session), 0);
     CU_ASSERT_EQUAL_FATAL(batch->selections.count, 1);
     CU_ASSERT_STRING_EQUAL(batch->selections.items[0].cause, "start");
     CU_ASSERT_EQUAL(batch->selections.items[0].functions, 2);
     CU_ASSERT_EQUAL(batch->selections.items[0].end_ns, 0);
-    CU_ASSERT_EQUAL(trace_change_ranges(&session->probing, change, NULL), 0);
-    CU_ASSERT_EQUAL(trace_history_ranges(session), 0);
+    CU_ASSERT_EQUAL(probing_change_ranges(&session->probing, change, NULL), 0);
+    CU_ASSERT_EQUAL(calls_history_ranges(session), 0);
     CU_ASSERT_EQUAL_FATAL(batch->selections.count, 2);
     CU_ASSERT_STRING_EQUAL(batch->selections.items[1].cause, "command");
     CU_ASSERT_STRING_EQUAL(batch->selections.items[1].text, "-one");
-    CU_ASSERT_EQUAL(trace_change_ranges(&session->probing, again, NULL), 0);
-    CU_ASSERT_EQUAL(trace_history_ranges(session), 0);
+    CU_ASSERT_EQUAL(probing_change_ranges(&session->probing, again, NULL), 0);
+    CU_ASSERT_EQUAL(calls_history_ranges(session), 0);
     CU_ASSERT_EQUAL_FATAL(batch->selections.count, 3);
     CU_ASSERT(batch->selections.items[2].end_ns >= batch->selections.items[2].start_ns);
     CU_ASSERT_EQUAL(batch->selections.items[2].number, 2);
-    CU_ASSERT_EQUAL(trace_history_ranges(session), 0);
+    CU_ASSERT_EQUAL(calls_history_ranges(session), 0);
     CU_ASSERT_EQUAL(batch->selections.count, 3);
     made_end(&history.made);
 }

@@ -16,8 +16,8 @@ struct scene {
     struct calls_trace trace;
     struct symbolize_located located;
     struct symbolize_signature signature;
-    struct trace_noted noted;
-    struct trace_taken_values taken;
+    struct calls_noted noted;
+    struct calls_taken_values taken;
     uint64_t unmet, unread;
 };
 
@@ -25,7 +25,7 @@ static void begin(struct scene *scene, const char *rule, const struct symbolize_
                   uint32_t follows)
 {
     static const struct plan_function function = {.name = "f"};
-    struct trace_rule made = {0};
+    struct calls_rule made = {0};
     memset(scene, 0, sizeof *scene);
     scene->session.all = &scene->trace;
     scene->session.process.shared =
@@ -43,12 +43,12 @@ static void begin(struct scene *scene, const char *rule, const struct symbolize_
         .located_count = 1};
     scene->noted.is_known = true;
     scene->noted.signature = scene->signature;
-    trace_values_plan_words(&scene->noted);
-    CU_ASSERT_EQUAL_FATAL(trace_late_note(&scene->session, 1, 0, &function, &scene->signature,
+    calls_values_plan_words(&scene->noted);
+    CU_ASSERT_EQUAL_FATAL(calls_late_note(&scene->session, 1, 0, &function, &scene->signature,
                                           &scene->noted, &scene->unmet),
                           0);
-    trace_values_plan(&scene->noted);
-    const struct trace_noted *noted = &scene->noted;
+    calls_values_plan(&scene->noted);
+    const struct calls_noted *noted = &scene->noted;
     CU_ASSERT_EQUAL_FATAL(sprof_vec_push(&scene->session.values.noted, noted), 0);
     scene->taken.kept.has_words = 1;
 }
@@ -67,7 +67,7 @@ static void put(struct scene *scene, const void *bytes, uint16_t length, uint16_
 static int meets_at(struct scene *scene, uint64_t begin)
 {
     const struct probe_kept call = {.begin = begin};
-    const uint64_t met = trace_late_meets(&scene->session, &call, &scene->taken, 1, &scene->unread);
+    const uint64_t met = calls_late_meets(&scene->session, &call, &scene->taken, 1, &scene->unread);
     scene->taken.bytes = 0;
     return scene->unread ? 2 : (int)met;
 }
@@ -101,11 +101,11 @@ static void test_passed_text(void)
     put(&scene, NULL, PROBE_PIECE_UNREADABLE, 0);
     CU_ASSERT_EQUAL(meets(&scene), 2);
     /* as it is shown */
-    struct trace_call_values call = {.noted = &scene.noted, .kept = &scene.taken.kept};
+    struct calls_call_values call = {.noted = &scene.noted, .kept = &scene.taken.kept};
     struct sprof_str text = {0};
     put(&scene, "one", 3, 0);
-    trace_values_cut(&call, scene.taken.pieces, scene.taken.bytes);
-    trace_values_captured(&call, 0, &text);
+    calls_values_cut(&call, scene.taken.pieces, scene.taken.bytes);
+    calls_values_captured(&call, 0, &text);
     CU_ASSERT_STRING_EQUAL(text.text, "\"one\"");
     sprof_str_release(&text);
     end(&scene);
@@ -174,7 +174,7 @@ static void test_refused_numbers(void)
         begin(&scene, "*x > 1", &cases[i].type, 1);
         CU_ASSERT_EQUAL(scene.unmet, !cases[i].is_number);
         struct sprof_error error = {0};
-        CU_ASSERT_EQUAL(trace_late_explain(&scene.session, 0, &error),
+        CU_ASSERT_EQUAL(calls_late_explain(&scene.session, 0, &error),
                         cases[i].is_number ? 0 : SPROF_EUSAGE);
         CU_ASSERT_EQUAL(strstr(error.message, "float or double") != NULL, !cases[i].is_number);
         end(&scene);
@@ -201,7 +201,7 @@ static void test_scopes(void)
         CU_ASSERT_EQUAL_FATAL(plan_expressions_make(&class, &cases[i].class, 1, NULL), 0);
         scene.trace.kept.rules.items[0].by[RULES_KEEP_BY_CLASS] = class;
         CU_ASSERT_EQUAL(
-            trace_late_note(&scene.session, 1, 0, &function, NULL, &scene.noted, &scene.unmet), 0);
+            calls_late_note(&scene.session, 1, 0, &function, NULL, &scene.noted, &scene.unmet), 0);
         CU_ASSERT_EQUAL(scene.unmet, !cases[i].is_of);
         plan_expressions_free(class);
         end(&scene);
@@ -213,9 +213,9 @@ static void test_without_word(void)
 {
     static const struct plan_function function = {.name = "f"};
     begin(&scene, "*x > 1", &single, 1);
-    scene.noted.words[0][0] = TRACE_NO_WORD;
+    scene.noted.words[0][0] = CALLS_NO_WORD;
     scene.noted.captured_count = scene.noted.late_count = 0;
-    CU_ASSERT_EQUAL(trace_late_note(&scene.session, 1, 0, &function, &scene.signature, &scene.noted,
+    CU_ASSERT_EQUAL(calls_late_note(&scene.session, 1, 0, &function, &scene.signature, &scene.noted,
                                     &scene.unmet),
                     0);
     CU_ASSERT_EQUAL(scene.unmet, 1);

@@ -18,13 +18,13 @@ static void begin(void)
 
 static void add_rule(enum rules_keep_load load, double over)
 {
-    const struct trace_rule rule = {.rule = {.load = load, .load_over = over, .quantile = 0.5}};
+    const struct calls_rule rule = {.rule = {.load = load, .load_over = over, .quantile = 0.5}};
     CU_ASSERT_EQUAL_FATAL(sprof_vec_push(&made.trace.kept.rules, rule), 0);
 }
 
 static void end(void)
 {
-    trace_keep_forget_load(&made.session);
+    calls_keep_forget_load(&made.session);
     sprof_vec_release(&made.trace.kept.rules);
     made_end(&made);
 }
@@ -33,7 +33,7 @@ static void end(void)
 static uint64_t resting_after(uint64_t ns)
 {
     made.session.times.now_ns += ns;
-    trace_keep_check_load(&made.session);
+    calls_keep_check_load(&made.session);
     return atomic_load(&made.session.process.shared->keep.resting);
 }
 
@@ -98,7 +98,7 @@ static void test_quantile(void)
     begin();
     add_rule(RULES_LOAD_QUANTILE, 1000);
     struct probe_shared *shared = made.session.process.shared;
-    const struct counters_pages pages = trace_pages(&made.session);
+    const struct counters_pages pages = calls_pages(&made.session);
     uint8_t *stats = (uint8_t *)counters_slab_stats(&pages, 0);
     struct probe_histogram *own =
         (struct probe_histogram *)(stats + probe_stats_bytes(made.session.capacity) + sizeof *own);

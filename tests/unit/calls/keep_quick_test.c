@@ -18,18 +18,18 @@ static bool is_met_quickly(const struct probe_keep_quick *quick, uint64_t value)
 static void check_bytes(const struct probe_binding *binding, const struct probe_keep_test *test)
 {
     struct probe_keep_quick quick = {0};
-    const enum trace_keep_range range = trace_keep_compare(binding, test, &quick);
+    const enum calls_keep_range range = calls_keep_compare(binding, test, &quick);
     unsigned met = 0, wrong = 0;
     for (unsigned bits = 0; bits < 256; bits++) {
         const int64_t value = binding->number == PROBE_SIGNED ? (int8_t)bits : (int64_t)bits;
         const bool wanted = is_met(test, value);
         met += wanted;
-        if (range == TRACE_RANGE_SOME)
+        if (range == CALLS_RANGE_SOME)
             wrong += is_met_quickly(&quick, bits | UINT64_C(0xabcdef00)) != wanted;
     }
     CU_ASSERT_EQUAL(wrong, 0);
-    CU_ASSERT_EQUAL(range == TRACE_RANGE_NONE, met == 0);
-    CU_ASSERT_EQUAL(range == TRACE_RANGE_ALL, met == 256);
+    CU_ASSERT_EQUAL(range == CALLS_RANGE_NONE, met == 0);
+    CU_ASSERT_EQUAL(range == CALLS_RANGE_ALL, met == 256);
 }
 
 static void test_bytes(void)
@@ -55,13 +55,13 @@ static void test_words(void)
     struct probe_keep_quick quick = {0};
     const struct probe_keep_test below = {.low = INT64_MIN, .high = -1},
                                  above = {.low = 7, .high = INT64_MAX};
-    CU_ASSERT_EQUAL(trace_keep_compare(&is_signed, &below, &quick), TRACE_RANGE_SOME);
+    CU_ASSERT_EQUAL(calls_keep_compare(&is_signed, &below, &quick), CALLS_RANGE_SOME);
     CU_ASSERT_EQUAL(quick.word, 3);
     CU_ASSERT_TRUE(is_met_quickly(&quick, (uint64_t)-1) &&
                    is_met_quickly(&quick, (uint64_t)INT64_MIN));
     CU_ASSERT_FALSE(is_met_quickly(&quick, 0) || is_met_quickly(&quick, INT64_MAX));
-    CU_ASSERT_EQUAL(trace_keep_compare(&is_unsigned, &below, &quick), TRACE_RANGE_NONE);
-    CU_ASSERT_EQUAL(trace_keep_compare(&is_unsigned, &above, &quick), TRACE_RANGE_SOME);
+    CU_ASSERT_EQUAL(calls_keep_compare(&is_unsigned, &below, &quick), CALLS_RANGE_NONE);
+    CU_ASSERT_EQUAL(calls_keep_compare(&is_unsigned, &above, &quick), CALLS_RANGE_SOME);
     CU_ASSERT_TRUE(is_met_quickly(&quick, 7) && is_met_quickly(&quick, UINT64_MAX));
     CU_ASSERT_FALSE(is_met_quickly(&quick, 6));
 }
@@ -71,14 +71,14 @@ static void test_others(void)
 {
     const struct probe_keep_test test = {.low = 1, .high = 2};
     struct probe_keep_quick quick;
-    CU_ASSERT_EQUAL(trace_keep_compare(&(struct probe_binding){.number = PROBE_DOUBLE, .bytes = 8},
+    CU_ASSERT_EQUAL(calls_keep_compare(&(struct probe_binding){.number = PROBE_DOUBLE, .bytes = 8},
                                        &test, &quick),
-                    TRACE_RANGE_ALL);
+                    CALLS_RANGE_ALL);
     CU_ASSERT_EQUAL(
-        trace_keep_compare(
+        calls_keep_compare(
             &(struct probe_binding){.number = PROBE_SIGNED, .bytes = 4, .word = PROBE_WORD_RDX},
             &test, &quick),
-        TRACE_RANGE_ALL);
+        CALLS_RANGE_ALL);
 }
 
 /* == Rules that wait == */
@@ -122,14 +122,14 @@ static void begin(void)
 static void test_lowest(void)
 {
     begin();
-    trace_keep_write(&made.session, 0, 1);
+    calls_keep_write(&made.session, 0, 1);
     const int64_t first = least_of(0);
-    trace_keep_write(&made.session, 0, 1);
+    calls_keep_write(&made.session, 0, 1);
     CU_ASSERT_TRUE(first > INT64_MIN && first < INT32_MIN);
     CU_ASSERT_TRUE(least_of(0) > first && least_of(0) < INT32_MIN);
-    trace_keep_write(&made.session, 1, 4);
+    calls_keep_write(&made.session, 1, 4);
     CU_ASSERT_EQUAL(least_of(1), 5);
-    trace_keep_write(&made.session, 2, 2);
+    calls_keep_write(&made.session, 2, 2);
     CU_ASSERT_EQUAL(least_of(2), INT64_MAX); /* its rule rests by load */
     made_end(&made);
 }
@@ -139,9 +139,9 @@ static void test_next(void)
     struct probe_shared *shared;
     begin();
     shared = made.session.process.shared;
-    trace_keep_write(&made.session, 0, 1);
-    trace_keep_write(&made.session, 1, 5);
-    trace_keep_write(&made.session, 2, 4);
+    calls_keep_write(&made.session, 0, 1);
+    calls_keep_write(&made.session, 1, 5);
+    calls_keep_write(&made.session, 2, 4);
     const int64_t before = least_of(0), written = least_of(1);
     raise_least(0);
     raise_least(2);

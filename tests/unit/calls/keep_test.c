@@ -10,7 +10,7 @@ enum { LATE = 1, AT_ONCE = 2 }; /* rules: no call meets the first one here */
 struct kept {
     struct made made;
     struct plan_function functions[FUNCTIONS];
-    struct trace_thread *thread;
+    struct calls_thread *thread;
     const struct store_batch *batch;
 };
 
@@ -24,18 +24,18 @@ static void make(struct kept *kept, bool is_late)
         kept->functions[i] = (struct plan_function){.name = names[i], .start = 0x100 * (i + 1)};
     made_file(&kept->made, "/app/program", 0, kept->functions, FUNCTIONS);
     for (size_t i = 0; i < FUNCTIONS; i++)
-        made_probe(&kept->made, (struct trace_probe){.function = &kept->functions[i],
-                                                     .tier = PROBE_FULL,
-                                                     .is_chosen = true});
-    const struct trace_rule late = {.rule = {.late_count = is_late}, .text = (char *)"late"},
+        made_probe(&kept->made, (struct probing_probe){.function = &kept->functions[i],
+                                                       .tier = PROBE_FULL,
+                                                       .is_chosen = true});
+    const struct calls_rule late = {.rule = {.late_count = is_late}, .text = (char *)"late"},
                             at_once = {.text = (char *)"at once"};
     CU_ASSERT_EQUAL_FATAL(sprof_vec_push(&session->all->kept.rules, late) ||
                               sprof_vec_push(&session->all->kept.rules, at_once),
                           0);
     counters_read_clocks(&session->times.start.ns, &session->times.start.ticks);
     session->run->start_monotonic_ns = session->times.start.ns - 1000000000;
-    trace_take_time(session);
-    CU_ASSERT_EQUAL_FATAL(trace_compare_clocks(session), 0);
+    calls_take_time(session);
+    CU_ASSERT_EQUAL_FATAL(calls_compare_clocks(session), 0);
     kept->thread = session->threads.of_slab[0];
     kept->batch = recording_batch(session->recording);
 }
@@ -59,7 +59,7 @@ static void begin(struct kept *kept, uint32_t function, uint32_t number, uint32_
                                     .begin = ticks_at(kept, ticks),
                                     .number = number,
                                     .caller = caller};
-    CU_ASSERT_EQUAL(trace_keep_take(&kept->made.session, kept->thread, &unit, 0), 0);
+    CU_ASSERT_EQUAL(calls_keep_take(&kept->made.session, kept->thread, &unit, 0), 0);
 }
 
 static void end(struct kept *kept, uint32_t function, uint32_t number, uint32_t caller,
@@ -73,7 +73,7 @@ static void end(struct kept *kept, uint32_t function, uint32_t number, uint32_t 
                                     .number = number,
                                     .caller = caller,
                                     .rules = rules};
-    CU_ASSERT_EQUAL(trace_keep_take(&kept->made.session, kept->thread, &unit, 0), 0);
+    CU_ASSERT_EQUAL(calls_keep_take(&kept->made.session, kept->thread, &unit, 0), 0);
 }
 
 static void remark_at(struct kept *kept, uint32_t function, uint64_t begin_ticks, uint64_t kind,
@@ -90,7 +90,7 @@ static void remark_at(struct kept *kept, uint32_t function, uint64_t begin_ticks
                  .key_bytes = 1},
                 "k"};
     CU_ASSERT_EQUAL(
-        trace_remark_take(&kept->made.session, kept->thread, &remark.unit, sizeof remark.texts), 0);
+        calls_remark_take(&kept->made.session, kept->thread, &remark.unit, sizeof remark.texts), 0);
 }
 
 static void remark(struct kept *kept, uint32_t function, uint64_t begin_ticks, uint64_t kind,
@@ -113,7 +113,7 @@ static void note(struct kept *kept, uint32_t function, uint64_t begin_ticks, uin
 static void clear(struct kept *kept, uint64_t ticks)
 {
     kept->made.session.times.cleared.ticks = ticks_at(kept, ticks);
-    trace_keep_clear(&kept->made.session);
+    calls_keep_clear(&kept->made.session);
 }
 
 static const struct store_kept_call *last(const struct kept *kept)
@@ -301,27 +301,27 @@ static void test_replaced_values(void)
                  .number = 1,
                  .rules = AT_ONCE},
                 {.words = {1, 2, 3, 4, 5, 6}, .has_words = 1, .error = PROBE_NO_ERROR}};
-    static const struct trace_noted before = {.function = INNER},
+    static const struct calls_noted before = {.function = INNER},
                                     now = {.function = INNER, .is_hidden = true},
                                     other = {.function = OUTER};
     const uint32_t places[] = {10, 0, 20, 30, 15, 40};
     const size_t rows[] = {6, 6, 6, 6, 6, 6};
     make(&kept, false);
-    struct trace_values *values = &kept.made.session.values;
+    struct calls_values *values = &kept.made.session.values;
     for (uint32_t i = 0; i < FUNCTIONS; i++)
         CU_ASSERT_EQUAL_FATAL(sprof_vec_push(&values->noted, i == INNER ? &now : NULL), 0);
-    CU_ASSERT_EQUAL(sprof_vec_push(&values->places, ((struct trace_noted_place){10, &before})) ||
-                        sprof_vec_push(&values->places, ((struct trace_noted_place){20, &now})) ||
-                        sprof_vec_push(&values->places, ((struct trace_noted_place){30, &other})),
+    CU_ASSERT_EQUAL(sprof_vec_push(&values->places, ((struct calls_noted_place){10, &before})) ||
+                        sprof_vec_push(&values->places, ((struct calls_noted_place){20, &now})) ||
+                        sprof_vec_push(&values->places, ((struct calls_noted_place){30, &other})),
                     0);
     for (size_t i = 0; i < sizeof places / sizeof *places; i++) {
         valued.unit.place = places[i];
         CU_ASSERT_EQUAL(
-            trace_keep_take(&kept.made.session, kept.thread, &valued.unit, PROBE_VALUES_UNITS), 0);
+            calls_keep_take(&kept.made.session, kept.thread, &valued.unit, PROBE_VALUES_UNITS), 0);
         CU_ASSERT_EQUAL(kept.batch->call_values.count, rows[i]);
     }
-    CU_ASSERT_PTR_EQUAL(trace_values_noted(&kept.made.session.values, OUTER, 30), &other);
-    trace_values_release(values);
+    CU_ASSERT_PTR_EQUAL(calls_values_noted(&kept.made.session.values, OUTER, 30), &other);
+    calls_values_release(values);
     unmake(&kept);
 }
 
@@ -340,23 +340,23 @@ static void test_full_values(void)
     for (uint32_t i = 0; i < FUNCTIONS; i++)
         atomic_store(&session->process.shared->keep_masks[i], 1);
     session->values.used = PROBE_VALUE_ROOM - 1;
-    CU_ASSERT_EQUAL(trace_values_begin(session, 0, NULL), 0);
+    CU_ASSERT_EQUAL(calls_values_begin(session, 0, NULL), 0);
     CU_ASSERT_EQUAL(session->values.bound, 0);
-    CU_ASSERT_PTR_NULL(trace_values_noted(&session->values, INNER, 0));
+    CU_ASSERT_PTR_NULL(calls_values_noted(&session->values, INNER, 0));
     CU_ASSERT_TRUE(made_said(&kept.made, "is used up"));
     session->values.used = 0;
-    CU_ASSERT_EQUAL(trace_values_begin(session, 0, NULL), 0);
+    CU_ASSERT_EQUAL(calls_values_begin(session, 0, NULL), 0);
     CU_ASSERT_EQUAL(session->values.bound, 1);
-    const struct trace_noted *noted = trace_values_noted(&session->values, INNER, 0);
+    const struct calls_noted *noted = calls_values_noted(&session->values, INNER, 0);
     const uint32_t place = session->process.shared->keep_values[INNER] & PROBE_VALUES_PLACE;
     CU_ASSERT_PTR_NOT_NULL(noted);
-    CU_ASSERT_PTR_EQUAL(trace_values_noted(&session->values, INNER, place), noted);
+    CU_ASSERT_PTR_EQUAL(calls_values_noted(&session->values, INNER, place), noted);
     /* what the agent has goes on to be read by that */
     session->values.used = PROBE_VALUE_ROOM - 1;
-    CU_ASSERT_EQUAL(trace_values_begin(session, 0, NULL), 0);
-    CU_ASSERT_PTR_EQUAL(trace_values_noted(&session->values, INNER, 0), noted);
+    CU_ASSERT_EQUAL(calls_values_begin(session, 0, NULL), 0);
+    CU_ASSERT_PTR_EQUAL(calls_values_noted(&session->values, INNER, 0), noted);
     CU_ASSERT_FALSE(made_said(&kept.made, "is used up"));
-    trace_values_release(&session->values);
+    calls_values_release(&session->values);
     unmake(&kept);
 }
 

@@ -22,16 +22,16 @@ static void make(struct logged *logged)
         logged->functions[i] = (struct plan_function){.name = names[i], .start = 0x100 * (i + 1)};
     made_file(&logged->made, "/app/program", 0, logged->functions, FUNCTIONS);
     for (size_t i = 0; i < FUNCTIONS; i++)
-        made_probe(&logged->made, (struct trace_probe){.function = &logged->functions[i],
-                                                       .tier = PROBE_FULL,
-                                                       .is_chosen = i != NOT_CHOSEN});
+        made_probe(&logged->made, (struct probing_probe){.function = &logged->functions[i],
+                                                         .tier = PROBE_FULL,
+                                                         .is_chosen = i != NOT_CHOSEN});
     session->mode = session->options.mode = TRACE_LOG;
     session->log.has_rings = true;
     counters_read_clocks(&session->times.start.ns, &session->times.start.ticks);
     session->run->start_monotonic_ns = session->times.start.ns - 1000000000;
-    trace_take_time(session);
-    trace_log_begin(session);
-    const struct counters_pages pages = trace_pages(session);
+    calls_take_time(session);
+    calls_log_begin(session);
+    const struct counters_pages pages = calls_pages(session);
     logged->ring = counters_ring_of(&pages, 0);
     logged->head = 0;
 }
@@ -72,7 +72,7 @@ static void end(struct logged *logged, uint32_t function, uint32_t depth, uint64
 static void take(struct logged *logged)
 {
     struct calls_program *session = &logged->made.session;
-    CU_ASSERT_EQUAL(trace_log_read(session, session->threads.of_slab[0], 0), 0);
+    CU_ASSERT_EQUAL(calls_log_read(session, session->threads.of_slab[0], 0), 0);
 }
 
 /* Ends the log, and reads its only block. Returns how many calls it has. */
@@ -82,7 +82,7 @@ static uint32_t calls_of(struct logged *logged, bool is_last, struct store_call 
     const struct store_batch *batch = recording_batch(session->recording);
     struct store_call_unpacker unpacker;
     uint32_t count = 0;
-    CU_ASSERT_EQUAL(trace_log_end(session, session->threads.of_slab[0], 0, is_last), 0);
+    CU_ASSERT_EQUAL(calls_log_end(session, session->threads.of_slab[0], 0, is_last), 0);
     if (!batch->call_blocks.count)
         return 0;
     CU_ASSERT_EQUAL_FATAL(batch->call_blocks.count, 1);
@@ -205,7 +205,7 @@ static void test_clear(void)
     end(&logged, INNER, 2, 2000, 10, PROBE_EXIT_RETURN);
     take(&logged);
     session->times.cleared.ticks = ticks_at(&logged, 5000);
-    trace_log_clear(session, session->times.now_ns);
+    calls_log_clear(session, session->times.now_ns);
     CU_ASSERT_EQUAL(session->log.logged, 0);
     end(&logged, OUTER, 1, 5000, 100, PROBE_EXIT_RETURN);
     take(&logged);
@@ -224,12 +224,12 @@ static void test_not_logged(void)
     const struct store_batch *batch = recording_batch(session->recording);
     session->times.now_ns = session->run->start_monotonic_ns + UINT64_C(5200000000);
     session->log.unlogged = session->probes.items[INNER].unlogged = 3;
-    CU_ASSERT_EQUAL(trace_log_serve(session), 0);
+    CU_ASSERT_EQUAL(calls_log_serve(session), 0);
     session->log.unlogged += session->probes.items[INNER].unlogged = 4;
-    CU_ASSERT_EQUAL(trace_log_serve(session), 0);
+    CU_ASSERT_EQUAL(calls_log_serve(session), 0);
     session->times.now_ns += 1000000000;
     session->log.unlogged += session->probes.items[INNER].unlogged = 1;
-    CU_ASSERT_EQUAL(trace_log_serve(session), 0);
+    CU_ASSERT_EQUAL(calls_log_serve(session), 0);
     CU_ASSERT_EQUAL_FATAL(batch->probe_ledger.count, 3);
     CU_ASSERT_EQUAL(batch->probe_ledger.items[0].not_logged, 3);
     CU_ASSERT_EQUAL(batch->probe_ledger.items[1].not_logged, 7);
@@ -250,13 +250,13 @@ static void test_full(void)
     struct calls_program *session = &logged.made.session;
     session->options.output = path;
     session->options.max_size = 4096;
-    CU_ASSERT_FALSE(trace_log_wants_flush(session));
+    CU_ASSERT_FALSE(calls_log_wants_flush(session));
     CU_ASSERT(atomic_load(&session->process.shared->log_reach) > 0);
     CU_ASSERT_EQUAL(ftruncate(fd, 5000), 0);
-    CU_ASSERT_FALSE(trace_log_wants_flush(session)); /* it was looked at just now */
+    CU_ASSERT_FALSE(calls_log_wants_flush(session)); /* it was looked at just now */
     CU_ASSERT(atomic_load(&session->process.shared->log_reach) > 0);
     session->times.now_ns += 1000000000;
-    CU_ASSERT_FALSE(trace_log_wants_flush(session));
+    CU_ASSERT_FALSE(calls_log_wants_flush(session));
     CU_ASSERT_EQUAL(atomic_load(&session->process.shared->log_reach), 0);
     CU_ASSERT_TRUE(made_said(&logged.made, "has reached its largest size"));
     made_end(&logged.made);
@@ -271,7 +271,7 @@ static void test_depth(void)
     struct calls_program *session = &logged.made.session;
     CU_ASSERT_EQUAL(atomic_load(&session->process.shared->log_reach), PROBE_LOG_DEPTH_MAX);
     session->options.depth = 3;
-    trace_log_begin(session);
+    calls_log_begin(session);
     CU_ASSERT_EQUAL(atomic_load(&session->process.shared->log_depth), 3);
     CU_ASSERT_EQUAL(atomic_load(&session->process.shared->log_reach), 3);
     made_end(&logged.made);

@@ -19,23 +19,23 @@ static inline void made_calls_begin(struct calls_program *program, struct calls_
     all->phase = 1;
     CU_ASSERT_EQUAL_FATAL(recording_open(&program->recording, &options, NULL), 0);
     program->run = recording_run(program->recording);
-    struct trace_thread *thread = program->threads.of_slab[0] = calloc(1, sizeof *thread);
+    struct calls_thread *thread = program->threads.of_slab[0] = calloc(1, sizeof *thread);
     CU_ASSERT_PTR_NOT_NULL_FATAL(thread);
     thread->pid = thread->tid = getpid();
 }
 
 static inline void made_calls_end(struct calls_program *program)
 {
-    trace_figures_release(program);
-    trace_processes_release(program);
-    trace_history_release(&program->all->history);
+    calls_figures_release(program);
+    calls_processes_release(program);
+    calls_history_release(&program->all->history);
     recording_free(program->recording);
     free(program->history.states);
 }
 
 static inline struct probe_stat *made_stat_of(const struct calls_program *program, uint32_t number)
 {
-    const struct counters_pages pages = trace_pages(program);
+    const struct counters_pages pages = calls_pages(program);
     return (struct probe_stat *)counters_slab_stats(&pages, 0) + number;
 }
 

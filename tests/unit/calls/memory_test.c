@@ -20,9 +20,9 @@ static void make(struct bounded *bounded)
         bounded->functions[i] = (struct plan_function){.name = names[i], .start = 0x100 * (i + 1)};
     made_file(&bounded->made, "/app/program", 0, bounded->functions, FUNCTIONS);
     for (size_t i = 0; i < FUNCTIONS; i++)
-        made_probe(&bounded->made, (struct trace_probe){.function = &bounded->functions[i],
-                                                        .tier = PROBE_FULL,
-                                                        .is_chosen = i == 0});
+        made_probe(&bounded->made, (struct probing_probe){.function = &bounded->functions[i],
+                                                          .tier = PROBE_FULL,
+                                                          .is_chosen = i == 0});
     atomic_store(&bounded->made.session.process.shared->histograms, 1);
 }
 
@@ -38,25 +38,25 @@ static void test_steps(void)
     struct calls_program *session = &bounded.made.session;
     const struct probe_shared *shared = session->process.shared;
     session->options.memory = PLENTY;
-    CU_ASSERT_EQUAL(trace_memory_serve(session), 0);
+    CU_ASSERT_EQUAL(calls_memory_serve(session), 0);
     CU_ASSERT(bounded.made.trace.memory.most_bytes > 0);
     CU_ASSERT_EQUAL(atomic_load(&shared->histograms), 1);
     CU_ASSERT_EQUAL(bounded.made.log.said.length, 0);
 
     session->options.memory = 1;
-    CU_ASSERT_EQUAL(trace_memory_serve(session), 0);
+    CU_ASSERT_EQUAL(calls_memory_serve(session), 0);
     CU_ASSERT_EQUAL(atomic_load(&shared->histograms), 0);
     CU_ASSERT_TRUE(made_said(&bounded.made, "percentiles are given up"));
     CU_ASSERT_FALSE(is_sparing(&bounded));
 
-    CU_ASSERT_EQUAL(trace_memory_serve(session), 0);
+    CU_ASSERT_EQUAL(calls_memory_serve(session), 0);
     CU_ASSERT_TRUE(is_sparing(&bounded));
     CU_ASSERT_TRUE(made_said(&bounded.made, "call for the first time is only counted"));
-    CU_ASSERT_EQUAL(trace_memory_serve(session), 0);
+    CU_ASSERT_EQUAL(calls_memory_serve(session), 0);
     CU_ASSERT_EQUAL(bounded.made.log.said.length, 0);
 
     session->options.memory = PLENTY;
-    CU_ASSERT_EQUAL(trace_memory_serve(session), 0);
+    CU_ASSERT_EQUAL(calls_memory_serve(session), 0);
     CU_ASSERT_FALSE(is_sparing(&bounded));
     CU_ASSERT_TRUE(made_said(&bounded.made, "less than --memory allows again"));
     CU_ASSERT_EQUAL(atomic_load(&shared->histograms), 0); /* they do not come back */
@@ -72,10 +72,10 @@ static void test_pages_that_exist(void)
     made_stat(&bounded.made, 0)->calls = 1;
     session->options.memory = 1;
     session->memory.no_histograms = true;
-    CU_ASSERT_EQUAL(trace_memory_serve(session), 0);
+    CU_ASSERT_EQUAL(calls_memory_serve(session), 0);
     CU_ASSERT_EQUAL(atomic_load(&session->process.shared->stat_pages[0][0]) & 1, 1);
     session->options.memory = PLENTY;
-    CU_ASSERT_EQUAL(trace_memory_serve(session), 0);
+    CU_ASSERT_EQUAL(calls_memory_serve(session), 0);
     CU_ASSERT_EQUAL(atomic_load(&session->process.shared->stat_pages[0][0]) & 1, 0);
     made_end(&bounded.made);
 }
@@ -86,23 +86,23 @@ static void test_beyond(void)
     static struct bounded bounded;
     make(&bounded);
     struct calls_program *session = &bounded.made.session;
-    const struct trace_memory_sums *sums = &bounded.made.trace.memory;
-    CU_ASSERT_EQUAL(trace_beyond_collect(session), 0);
+    const struct calls_memory_sums *sums = &bounded.made.trace.memory;
+    CU_ASSERT_EQUAL(calls_beyond_collect(session), 0);
     CU_ASSERT_PTR_NULL(session->memory.beyond); /* nothing has come: no room is made */
-    CU_ASSERT_EQUAL_FATAL(trace_beyond_begin(session), 0);
+    CU_ASSERT_EQUAL_FATAL(calls_beyond_begin(session), 0);
     atomic_store(&session->process.shared->beyond[0], 5);
     atomic_store(&session->process.shared->beyond[1], 7); /* it was not chosen */
-    CU_ASSERT_EQUAL(trace_beyond_collect(session), 0);
+    CU_ASSERT_EQUAL(calls_beyond_collect(session), 0);
     CU_ASSERT_EQUAL(sums->beyond_calls, 5);
     CU_ASSERT_EQUAL(sums->beyond_functions, 1);
     CU_ASSERT_EQUAL(session->threads.others_figures[0].stat.counted, 5);
     atomic_store(&session->process.shared->beyond[0], 8);
-    CU_ASSERT_EQUAL(trace_beyond_collect(session), 0);
+    CU_ASSERT_EQUAL(calls_beyond_collect(session), 0);
     CU_ASSERT_EQUAL(sums->beyond_calls, 8);
     CU_ASSERT_EQUAL(sums->beyond_functions, 1);
     CU_ASSERT_EQUAL(recording_batch(session->recording)->probe_events.count, 1);
     atomic_store(&session->process.shared->beyond[0], 3); /* nothing that can be */
-    CU_ASSERT_EQUAL(trace_beyond_collect(session), 0);
+    CU_ASSERT_EQUAL(calls_beyond_collect(session), 0);
     CU_ASSERT_EQUAL(sums->beyond_calls, 8);
     made_end(&bounded.made);
 }
@@ -112,11 +112,11 @@ static void test_beyond_cleared(void)
     static struct bounded bounded;
     make(&bounded);
     struct calls_program *session = &bounded.made.session;
-    CU_ASSERT_EQUAL_FATAL(trace_beyond_begin(session), 0);
+    CU_ASSERT_EQUAL_FATAL(calls_beyond_begin(session), 0);
     atomic_store(&session->process.shared->beyond[0], 5);
-    trace_beyond_clear(session);
+    calls_beyond_clear(session);
     atomic_store(&session->process.shared->beyond[0], 6);
-    CU_ASSERT_EQUAL(trace_beyond_collect(session), 0);
+    CU_ASSERT_EQUAL(calls_beyond_collect(session), 0);
     CU_ASSERT_EQUAL(bounded.made.trace.memory.beyond_calls, 1);
     made_end(&bounded.made);
 }
@@ -127,9 +127,9 @@ static void test_shared_threads(void)
     make(&bounded);
     struct calls_program *session = &bounded.made.session;
     atomic_store(&session->process.shared->shared_threads, 1);
-    CU_ASSERT_EQUAL(trace_beyond_collect(session), 0);
+    CU_ASSERT_EQUAL(calls_beyond_collect(session), 0);
     CU_ASSERT_TRUE(made_said(&bounded.made, "calls of both are only counted"));
-    CU_ASSERT_EQUAL(trace_beyond_collect(session), 0);
+    CU_ASSERT_EQUAL(calls_beyond_collect(session), 0);
     CU_ASSERT_EQUAL(bounded.made.log.said.length, 0); /* it is reported once */
     made_end(&bounded.made);
 }

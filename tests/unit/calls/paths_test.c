@@ -17,40 +17,40 @@ static void make_counted(void)
         functions[i] = (struct plan_function){.name = names[i], .start = 0x100 * (i + 1)};
     made_file(&made, "/app/program", 0, functions, FUNCTIONS);
     for (size_t i = 0; i < FUNCTIONS; i++)
-        made_probe(&made, (struct trace_probe){.function = &functions[i],
-                                               .tier = PROBE_FULL,
-                                               .is_chosen = i != NOT_CHOSEN});
+        made_probe(&made, (struct probing_probe){.function = &functions[i],
+                                                 .tier = PROBE_FULL,
+                                                 .is_chosen = i != NOT_CHOSEN});
     made.session.options.paths = true;
-    trace_take_time(&made.session);
+    calls_take_time(&made.session);
     made.session.times.ns_per_tick = 1;
 }
 
-static struct trace_thread *thread_of(void)
+static struct calls_thread *thread_of(void)
 {
     return made.session.threads.of_slab[0];
 }
 
-/* Reads paths as trace_collect does, and returns the number of rows that were written. */
+/* Reads paths as calls_collect does, and returns the number of rows that were written. */
 static size_t read_paths(void)
 {
     const size_t before = recording_batch(made.session.recording)->samples.count;
-    CU_ASSERT_EQUAL(trace_read_paths(&made.session, thread_of(), 0), 0);
+    CU_ASSERT_EQUAL(calls_read_paths(&made.session, thread_of(), 0), 0);
     return recording_batch(made.session.recording)->samples.count - before;
 }
 
 /* The path of a function below another one, 0: of a root. */
-static const struct trace_path *path_below(uint32_t function, const struct trace_path *parent)
+static const struct calls_path *path_below(uint32_t function, const struct calls_path *parent)
 {
     uint32_t stack;
     CU_ASSERT_EQUAL_FATAL(
-        trace_node_of(&made.session, function, parent ? parent->stack : 0, &stack), 0);
+        calls_node_of(&made.session, function, parent ? parent->stack : 0, &stack), 0);
     for (size_t i = 0; i < thread_of()->paths.count; i++)
         if (thread_of()->paths.items[i].stack == stack)
             return &thread_of()->paths.items[i];
     return NULL;
 }
 
-static const struct store_sample *sample_of(const struct trace_path *path)
+static const struct store_sample *sample_of(const struct calls_path *path)
 {
     const struct store_batch *batch = recording_batch(made.session.recording);
     for (size_t i = batch->samples.count; i; i--)
@@ -61,7 +61,7 @@ static const struct store_sample *sample_of(const struct trace_path *path)
 
 static struct probe_node *nodes_of(void)
 {
-    const struct counters_pages pages = trace_pages(&made.session);
+    const struct counters_pages pages = calls_pages(&made.session);
     return (struct probe_node *)((uint8_t *)pages.shared + counters_nodes_offset(&pages, 0));
 }
 
@@ -80,18 +80,18 @@ static void test_nodes(void)
     set_node(5, 7, INNER, 3, 3, 30); /* made later, and read earlier */
     set_node(9, 5, OUTER, 0, 0, 0);  /* made, and not called yet */
     CU_ASSERT_EQUAL(read_paths(), 2);
-    const struct trace_path *outer = path_below(OUTER, NULL);
+    const struct calls_path *outer = path_below(OUTER, NULL);
     CU_ASSERT_PTR_NOT_NULL_FATAL(outer);
     CU_ASSERT_EQUAL(sample_of(outer)->count, 2);
     CU_ASSERT_EQUAL(sample_of(path_below(INNER, outer))->count, 3);
-    CU_ASSERT_EQUAL(trace_cell_of(thread_of(), INNER)->path_calls, 3);
-    CU_ASSERT_EQUAL(trace_cell_of(thread_of(), INNER)->path_self, 30);
+    CU_ASSERT_EQUAL(calls_cell_of(thread_of(), INNER)->path_calls, 3);
+    CU_ASSERT_EQUAL(calls_cell_of(thread_of(), INNER)->path_self, 30);
     CU_ASSERT_EQUAL(read_paths(), 0);
     nodes_of()[7].ended = 2;
     nodes_of()[7].self = 90;
     CU_ASSERT_EQUAL(read_paths(), 1);
-    CU_ASSERT_EQUAL(trace_cell_of(thread_of(), OUTER)->path_self, 90);
-    CU_ASSERT_EQUAL(trace_clear_paths(&made.session, thread_of(), 0), 0);
+    CU_ASSERT_EQUAL(calls_cell_of(thread_of(), OUTER)->path_self, 90);
+    CU_ASSERT_EQUAL(calls_clear_paths(&made.session, thread_of(), 0), 0);
     CU_ASSERT_EQUAL(read_paths(), 0);
     nodes_of()[5].calls = nodes_of()[5].ended = 4;
     CU_ASSERT_EQUAL(read_paths(), 1);
@@ -113,7 +113,7 @@ static void test_hostile_nodes(void)
     CU_ASSERT(read_paths() >= 2);
     for (size_t i = 0; i < thread_of()->paths.count; i++)
         CU_ASSERT(thread_of()->paths.items[i].cell.function < NOT_CHOSEN);
-    const struct trace_path *outer = path_below(OUTER, NULL);
+    const struct calls_path *outer = path_below(OUTER, NULL);
     CU_ASSERT_PTR_NOT_NULL(outer);
     made_end(&made);
 }
@@ -127,7 +127,7 @@ static void test_deep(void)
         set_node(i, i - 1, INNER, 1, 1, 1);
     CU_ASSERT(read_paths() >= PROBE_PATH_DEPTH - 1);
     CU_ASSERT(thread_of()->paths.count < 1500);
-    CU_ASSERT(trace_cell_of(thread_of(), INNER)->path_calls >= PROBE_PATH_DEPTH - 1);
+    CU_ASSERT(calls_cell_of(thread_of(), INNER)->path_calls >= PROBE_PATH_DEPTH - 1);
     made_end(&made);
 }
 
@@ -136,18 +136,18 @@ static void test_alone(void)
 {
     make_counted();
     set_node(7, 0, OUTER, 4, 4, 40);
-    struct trace_cell *cell = trace_cell_of(thread_of(), OUTER);
+    struct calls_cell *cell = calls_cell_of(thread_of(), OUTER);
     CU_ASSERT_PTR_NOT_NULL_FATAL(cell);
     cell->seen = (struct counters_sum){6, 5, 70};
     read_paths();
-    cell = trace_cell_of(thread_of(), OUTER);
+    cell = calls_cell_of(thread_of(), OUTER);
     CU_ASSERT_EQUAL(cell->in_paths.calls, 4);
     CU_ASSERT_EQUAL(cell->alone.calls, 2);
     CU_ASSERT_EQUAL(cell->alone.ended, 1);
     CU_ASSERT_EQUAL(cell->alone.self, 30);
     nodes_of()[7] = (struct probe_node){nodes_of()[7].key, 9, 9, 90}; /* newer than `seen` */
     read_paths();
-    cell = trace_cell_of(thread_of(), OUTER);
+    cell = calls_cell_of(thread_of(), OUTER);
     CU_ASSERT_EQUAL(cell->in_paths.calls, 9);
     CU_ASSERT_EQUAL(cell->alone.calls, 2);
     made_end(&made);
@@ -159,7 +159,7 @@ static void test_phases(void)
     make_counted();
     set_node(7, 0, OUTER, 4, 4, 40);
     CU_ASSERT_EQUAL(read_paths(), 1);
-    const struct trace_path *path = path_below(OUTER, NULL);
+    const struct calls_path *path = path_below(OUTER, NULL);
     CU_ASSERT_PTR_NOT_NULL_FATAL(path);
     const struct store_sample first = *sample_of(path);
     nodes_of()[7] = (struct probe_node){nodes_of()[7].key, 6, 6, 45};
@@ -183,25 +183,25 @@ static void test_extras(void)
     make_counted();
     struct calls_program *session = &made.session;
     const _Atomic uint32_t *extras = &session->process.shared->extras;
-    CU_ASSERT_TRUE(trace_has_paths(session, thread_of()));
-    trace_set_extras(session);
+    CU_ASSERT_TRUE(calls_has_paths(session, thread_of()));
+    calls_set_extras(session);
     CU_ASSERT_EQUAL(atomic_load(extras) & (PROBE_PATHS | PROBE_CALLERS | PROBE_LOG), PROBE_PATHS);
     session->mode = TRACE_LOG;
-    trace_set_extras(session);
+    calls_set_extras(session);
     CU_ASSERT_EQUAL(atomic_load(extras) & (PROBE_PATHS | PROBE_CALLERS | PROBE_LOG),
                     PROBE_PATHS | PROBE_LOG);
     CU_ASSERT_TRUE(session->log.has_rings);
     session->options.paths = false;
     session->options.callers = true;
-    trace_set_extras(session);
+    calls_set_extras(session);
     CU_ASSERT_EQUAL(atomic_load(extras) & (PROBE_PATHS | PROBE_CALLERS | PROBE_LOG),
                     PROBE_CALLERS | PROBE_LOG);
-    CU_ASSERT_TRUE(trace_has_paths(session, thread_of()));
+    CU_ASSERT_TRUE(calls_has_paths(session, thread_of()));
     thread_of()->shares = true; /* it has no row of its own */
-    CU_ASSERT_FALSE(trace_has_paths(session, thread_of()));
+    CU_ASSERT_FALSE(calls_has_paths(session, thread_of()));
     session->options.callers = false;
     thread_of()->shares = false;
-    CU_ASSERT_FALSE(trace_has_paths(session, thread_of()));
+    CU_ASSERT_FALSE(calls_has_paths(session, thread_of()));
     made_end(&made);
 }
 

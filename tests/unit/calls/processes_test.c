@@ -29,17 +29,17 @@ static void test_lives_and_ends(void)
     made_begin(&made, &in_memory, 1);
     struct calls_program *session = &made.session;
     const pid_t first = begin_child(), second = begin_child();
-    CU_ASSERT_EQUAL(trace_process_add(session, first), 0);
-    CU_ASSERT_EQUAL(trace_process_add_forked(session, second), 0);
-    CU_ASSERT_PTR_NULL(trace_process_find(session, getpid()));
-    CU_ASSERT_PTR_NOT_NULL_FATAL(trace_process_find(session, second));
-    CU_ASSERT_FALSE(trace_processes_are_over(session));
+    CU_ASSERT_EQUAL(calls_process_add(session, first), 0);
+    CU_ASSERT_EQUAL(calls_process_add_forked(session, second), 0);
+    CU_ASSERT_PTR_NULL(calls_process_find(session, getpid()));
+    CU_ASSERT_PTR_NOT_NULL_FATAL(calls_process_find(session, second));
+    CU_ASSERT_FALSE(calls_processes_are_over(session));
     end_child(first);
-    CU_ASSERT_FALSE(trace_processes_are_over(session));
-    CU_ASSERT_TRUE(trace_process_find(session, first)->is_over);
-    CU_ASSERT_FALSE(trace_process_find(session, second)->is_over);
+    CU_ASSERT_FALSE(calls_processes_are_over(session));
+    CU_ASSERT_TRUE(calls_process_find(session, first)->is_over);
+    CU_ASSERT_FALSE(calls_process_find(session, second)->is_over);
     end_child(second);
-    CU_ASSERT_TRUE(trace_processes_are_over(session));
+    CU_ASSERT_TRUE(calls_processes_are_over(session));
     made_end(&made);
 }
 
@@ -49,10 +49,10 @@ static void test_number_again(void)
     struct made made;
     made_begin(&made, &in_memory, 1);
     struct calls_program *session = &made.session;
-    CU_ASSERT_EQUAL(trace_process_add(session, getpid()), 0);
-    CU_ASSERT_EQUAL(trace_process_add(session, getpid()), 0);
+    CU_ASSERT_EQUAL(calls_process_add(session, getpid()), 0);
+    CU_ASSERT_EQUAL(calls_process_add(session, getpid()), 0);
     CU_ASSERT_EQUAL(session->processes.list.count, 2);
-    CU_ASSERT_PTR_EQUAL(trace_process_find(session, getpid()), &session->processes.list.items[1]);
+    CU_ASSERT_PTR_EQUAL(calls_process_find(session, getpid()), &session->processes.list.items[1]);
     made_end(&made);
 }
 
@@ -63,16 +63,16 @@ static void test_cpu_time(void)
     made_begin(&made, &in_memory, 1);
     struct calls_program *session = &made.session;
     session->options.pid = getpid();
-    CU_ASSERT_EQUAL(trace_process_add(session, getpid()), 0);
-    struct trace_process *own = trace_process_find(session, getpid());
+    CU_ASSERT_EQUAL(calls_process_add(session, getpid()), 0);
+    struct calls_process *own = calls_process_find(session, getpid());
     CU_ASSERT(own->before_ns > 0);
-    const uint64_t used_ns = trace_program_cpu_ns(session);
+    const uint64_t used_ns = calls_program_cpu_ns(session);
     CU_ASSERT(own->cpu_ns >= own->before_ns && used_ns == own->cpu_ns - own->before_ns);
     own->is_over = true; /* the last value that was read stays */
     own->cpu_ns = own->before_ns + 5;
     made.trace.ended.cpu_ns = 100;
-    CU_ASSERT_EQUAL(trace_program_cpu_ns(session), 5);
-    CU_ASSERT_EQUAL(trace_command_cpu_ns(&made.trace), 105);
+    CU_ASSERT_EQUAL(calls_program_cpu_ns(session), 5);
+    CU_ASSERT_EQUAL(calls_command_cpu_ns(&made.trace), 105);
     made_end(&made);
 }
 
@@ -84,13 +84,13 @@ static void test_seen(void)
     struct calls_program *session = &made.session;
     const pid_t child = begin_child();
     session->process.hello.pid = (uint32_t)getpid();
-    CU_ASSERT_EQUAL(trace_process_seen(session, (uint32_t)child), getpid());
+    CU_ASSERT_EQUAL(calls_process_seen(session, (uint32_t)child), getpid());
     session->options.children = true;
-    CU_ASSERT_EQUAL(trace_process_seen(session, 0), getpid());
-    CU_ASSERT_EQUAL(trace_process_seen(session, UINT32_MAX), getpid());
-    CU_ASSERT_EQUAL(trace_process_seen(session, (uint32_t)getpid()), getpid());
-    CU_ASSERT_EQUAL(trace_process_seen(session, (uint32_t)child), child);
-    CU_ASSERT_PTR_NOT_NULL(trace_process_find(session, child));
+    CU_ASSERT_EQUAL(calls_process_seen(session, 0), getpid());
+    CU_ASSERT_EQUAL(calls_process_seen(session, UINT32_MAX), getpid());
+    CU_ASSERT_EQUAL(calls_process_seen(session, (uint32_t)getpid()), getpid());
+    CU_ASSERT_EQUAL(calls_process_seen(session, (uint32_t)child), child);
+    CU_ASSERT_PTR_NOT_NULL(calls_process_find(session, child));
     end_child(child);
     made_end(&made);
 }
@@ -102,17 +102,17 @@ static void test_mappings(void)
     made_begin(&other, &in_memory, 1);
     struct calls_program *session = &made.session;
     struct sprof_str maps = {0};
-    CU_ASSERT_PTR_NOT_NULL(trace_maps_read(getpid(), &maps));
-    CU_ASSERT_FALSE(trace_maps_hold_program(maps.text, session)); /* it has another name */
+    CU_ASSERT_PTR_NOT_NULL(calls_maps_read(getpid(), &maps));
+    CU_ASSERT_FALSE(calls_maps_hold_program(maps.text, session)); /* it has another name */
     close(session->process.memory_fd);
     session->process.memory_fd = memfd_create(PROBE_MEMORY_NAME, MFD_CLOEXEC);
     CU_ASSERT_EQUAL_FATAL(ftruncate(session->process.memory_fd, 4096), 0);
     void *mapped = mmap(NULL, 4096, PROT_READ, MAP_SHARED, session->process.memory_fd, 0);
     CU_ASSERT_NOT_EQUAL_FATAL(mapped, MAP_FAILED);
-    CU_ASSERT_TRUE(trace_program_is_mapped(session, getpid()));
-    CU_ASSERT_FALSE(trace_program_is_mapped(&other.session, getpid()));
+    CU_ASSERT_TRUE(calls_program_is_mapped(session, getpid()));
+    CU_ASSERT_FALSE(calls_program_is_mapped(&other.session, getpid()));
     munmap(mapped, 4096);
-    CU_ASSERT_FALSE(trace_program_is_mapped(session, getpid()));
+    CU_ASSERT_FALSE(calls_program_is_mapped(session, getpid()));
     sprof_str_release(&maps);
     made_end(&other);
     made_end(&made);

@@ -12,7 +12,7 @@ static void begin(struct made *made, const struct made_way *backend, bool stack,
     made_begin(made, backend, 2);
     made_file(made, "/app/program", 0, functions, 2);
     for (size_t i = 0; i < 2; i++)
-        made_probe(made, (struct trace_probe){
+        made_probe(made, (struct probing_probe){
                              .function = &functions[i], .is_chosen = !i, .calls = 1, .node = 7});
     made->session.options.stack = stack;
     made->session.options.heap = heap;
@@ -39,7 +39,7 @@ static void test_stripes(void)
     for (int i = 0; i < PROBE_HEAP_STRIPES; i++)
         allocate(&made, i, 0, 1, 100, 1000);
     allocate(&made, 0, 1, 9, 9, 9); /* it is not chosen */
-    CU_ASSERT_EQUAL(trace_use_write(&made.session), 0);
+    CU_ASSERT_EQUAL(calls_use_write(&made.session), 0);
     CU_ASSERT_EQUAL_FATAL(written(&made)->call_heaps.count, 1);
     CU_ASSERT_EQUAL(written(&made)->call_stacks.count, 0);
     const struct store_call_heap *row = written(&made)->call_heaps.items;
@@ -49,10 +49,10 @@ static void test_stripes(void)
     CU_ASSERT_EQUAL(row->node_id, 7);
     CU_ASSERT_EQUAL(row->pid, getpid());
     /* A row again only where more was allocated. */
-    CU_ASSERT_EQUAL(trace_use_write(&made.session), 0);
+    CU_ASSERT_EQUAL(calls_use_write(&made.session), 0);
     CU_ASSERT_EQUAL(written(&made)->call_heaps.count, 1);
     allocate(&made, 1, 0, 0, 0, 5);
-    CU_ASSERT_EQUAL(trace_use_write(&made.session), 0);
+    CU_ASSERT_EQUAL(calls_use_write(&made.session), 0);
     CU_ASSERT_EQUAL_FATAL(written(&made)->call_heaps.count, 2);
     CU_ASSERT_EQUAL(written(&made)->call_heaps.items[1].total_bytes, 1000 * PROBE_HEAP_STRIPES + 5);
     made_end(&made);
@@ -63,19 +63,19 @@ static void test_nothing(void)
 {
     struct made made;
     begin(&made, &with_agent, true, true);
-    CU_ASSERT_EQUAL(trace_use_write(&made.session), 0);
+    CU_ASSERT_EQUAL(calls_use_write(&made.session), 0);
     CU_ASSERT_EQUAL_FATAL(written(&made)->call_heaps.count, 1);
     CU_ASSERT_EQUAL(written(&made)->call_heaps.items->total_bytes, 0);
     CU_ASSERT_EQUAL(written(&made)->call_stacks.count, 0);
     made_end(&made);
     begin(&made, &with_agent, true, true);
     made.session.probes.items[0].calls = 0;
-    CU_ASSERT_EQUAL(trace_use_write(&made.session), 0);
+    CU_ASSERT_EQUAL(calls_use_write(&made.session), 0);
     CU_ASSERT_EQUAL(written(&made)->call_heaps.count, 0);
     made_end(&made);
     begin(&made, &without_agent, true, true);
     allocate(&made, 0, 0, 1, 1, 1);
-    CU_ASSERT_EQUAL(trace_use_write(&made.session), 0);
+    CU_ASSERT_EQUAL(calls_use_write(&made.session), 0);
     CU_ASSERT_EQUAL(written(&made)->call_heaps.count, 0);
     made_end(&made);
 }
@@ -87,7 +87,7 @@ static void test_hostile(void)
     begin(&made, &with_agent, true, true);
     allocate(&made, 0, 0, UINT64_MAX, INT64_MAX, UINT64_C(1) << 50);
     atomic_store(&made.session.process.shared->uses[0].stack, UINT64_MAX);
-    CU_ASSERT_EQUAL(trace_use_write(&made.session), 0);
+    CU_ASSERT_EQUAL(calls_use_write(&made.session), 0);
     CU_ASSERT_EQUAL_FATAL(written(&made)->call_heaps.count, 1);
     CU_ASSERT_EQUAL(written(&made)->call_heaps.items->blocks, 0);
     CU_ASSERT_EQUAL(written(&made)->call_heaps.items->self_bytes, 0);
@@ -102,13 +102,13 @@ static void test_clear(void)
     begin(&made, &with_agent, true, true);
     allocate(&made, 2, 0, 1, 10, 10);
     atomic_store(&made.session.process.shared->uses[0].stack, 500);
-    CU_ASSERT_EQUAL(trace_use_write(&made.session), 0);
+    CU_ASSERT_EQUAL(calls_use_write(&made.session), 0);
     CU_ASSERT_EQUAL_FATAL(written(&made)->call_stacks.count, 1);
     CU_ASSERT_EQUAL(written(&made)->call_stacks.items->stack_bytes, 500);
-    trace_use_clear(&made.session);
+    calls_use_clear(&made.session);
     allocate(&made, 3, 0, 1, 4, 4);
     atomic_store(&made.session.process.shared->uses[0].stack, 300); /* less than before */
-    CU_ASSERT_EQUAL(trace_use_write(&made.session), 0);
+    CU_ASSERT_EQUAL(calls_use_write(&made.session), 0);
     CU_ASSERT_EQUAL_FATAL(written(&made)->call_heaps.count, 2);
     CU_ASSERT_EQUAL(written(&made)->call_heaps.items[1].self_bytes, 4);
     CU_ASSERT_EQUAL_FATAL(written(&made)->call_stacks.count, 2);

@@ -29,9 +29,9 @@ static const struct symbolize_type pointer = {
     .kind = SYMBOLIZE_POINTER, .bytes = 8, .name = "thing *", .to = &structure};
 
 /* int f(struct thing *t, char *s, int n) */
-static struct trace_noted noted_of_three(void)
+static struct calls_noted noted_of_three(void)
 {
-    struct trace_noted noted = {
+    struct calls_noted noted = {
         .is_known = true,
         .has_arguments = true,
         .signature = {.result = {.type = &number, .places = {SYMBOLIZE_INTEGER}},
@@ -39,14 +39,14 @@ static struct trace_noted noted_of_three(void)
                       .parameters = {{"t", &pointer, .places = {SYMBOLIZE_INTEGER}},
                                      {"s", &text, .places = {SYMBOLIZE_INTEGER + 1}},
                                      {"n", &number, .places = {SYMBOLIZE_INTEGER + 2}}}}};
-    trace_values_plan(&noted);
+    calls_values_plan(&noted);
     return noted;
 }
 
-static char *value_of(const struct trace_call_values *call, uint32_t value)
+static char *value_of(const struct calls_call_values *call, uint32_t value)
 {
     struct sprof_str out = {0};
-    if (!trace_values_text(call, value, &out))
+    if (!calls_values_text(call, value, &out))
         sprof_str_append(&out, "none");
     return sprof_str_take(&out);
 }
@@ -78,99 +78,99 @@ static size_t put_all(uint8_t *pieces)
 
 static void test_values(void)
 {
-    const struct trace_noted noted = noted_of_three();
+    const struct calls_noted noted = noted_of_three();
     const struct probe_kept_values kept = {
         .words = {0x1000, 0x2000, 0xfffffffffffffffe, [PROBE_WORD_RAX] = 0xfffffff0ffffffff},
         .has_words = 1,
         .has_result = 1};
-    struct trace_call_values call = {.noted = &noted, .kept = &kept};
+    struct calls_call_values call = {.noted = &noted, .kept = &kept};
     uint8_t pieces[PROBE_PIECES_BYTES];
     CU_ASSERT_EQUAL_FATAL(noted.piece_count, 3);
-    trace_values_cut(&call, pieces, put_all(pieces));
+    calls_values_cut(&call, pieces, put_all(pieces));
     ASSERT_VALUE(&call, 0, "0x1000 {n = 7, name = \"a\\\"b\\n\", color = BLUE}");
     ASSERT_VALUE(&call, 1, "\"text\"");
     ASSERT_VALUE(&call, 2, "-2");
-    ASSERT_VALUE(&call, TRACE_RESULT, "-1");
+    ASSERT_VALUE(&call, CALLS_RESULT, "-1");
 }
 
 /* Cut off anywhere, and with lengths that cannot be. */
 static void test_cut_off(void)
 {
-    const struct trace_noted noted = noted_of_three();
+    const struct calls_noted noted = noted_of_three();
     const struct probe_kept_values kept = {.words = {0x1000, 0x2000}, .has_words = 1};
-    struct trace_call_values call = {.noted = &noted, .kept = &kept};
+    struct calls_call_values call = {.noted = &noted, .kept = &kept};
     uint8_t pieces[PROBE_PIECES_BYTES] = {0};
     const size_t all = put_all(pieces);
     for (size_t bytes = 0; bytes <= all; bytes++) {
         uint8_t *cut = malloc(bytes + 1);
         CU_ASSERT_PTR_NOT_NULL_FATAL(cut);
         memcpy(cut, pieces, bytes);
-        trace_values_cut(&call, cut, bytes);
+        calls_values_cut(&call, cut, bytes);
         for (uint32_t i = 0; i < 3; i++)
             free(value_of(&call, i));
         free(cut);
     }
-    ASSERT_VALUE(&call, TRACE_RESULT, "none");
+    ASSERT_VALUE(&call, CALLS_RESULT, "none");
     put_piece(pieces, NULL, PROBE_PIECE_UNREADABLE);
     put_piece(pieces + 2, NULL, PROBE_PIECE_NOT_READ);
     put_piece(pieces + 4, "", 0);
     pieces[4] = 0xff; /* a length beyond all */
-    trace_values_cut(&call, pieces, 6);
+    calls_values_cut(&call, pieces, 6);
     ASSERT_VALUE(&call, 0, "0x1000 unreadable");
     ASSERT_VALUE(&call, 1, "\"…\"");
 }
 
 static void test_words(void)
 {
-    struct trace_noted noted = noted_of_three();
+    struct calls_noted noted = noted_of_three();
     struct probe_kept_values kept = {.has_words = 0, .has_result = 1};
-    struct trace_call_values call = {.noted = &noted, .kept = &kept};
+    struct calls_call_values call = {.noted = &noted, .kept = &kept};
     ASSERT_VALUE(&call, 2, "not saved");
-    noted.words[2][0] = TRACE_NO_WORD;
+    noted.words[2][0] = CALLS_NO_WORD;
     ASSERT_VALUE(&call, 2, "–");
     /* Seven words: the last one has no room. */
-    struct trace_noted many = {.signature = {.count = 8}};
+    struct calls_noted many = {.signature = {.count = 8}};
     for (uint8_t i = 0; i < 8; i++)
         many.signature.parameters[i] = (struct symbolize_value){
             .type = &number, .places = {(uint8_t)(SYMBOLIZE_INTEGER + i % 6 + (i > 5 ? 14 : 0))}};
     many.signature.result.type = &number;
-    trace_values_plan(&many);
+    calls_values_plan(&many);
     CU_ASSERT_TRUE(many.is_chosen);
     CU_ASSERT_EQUAL(many.words[5][0], 5);
-    CU_ASSERT_EQUAL(many.words[6][0], TRACE_NO_WORD);
+    CU_ASSERT_EQUAL(many.words[6][0], CALLS_NO_WORD);
 }
 
 /* A member and a text have changed; where a copy is missing nothing is said. */
 static void test_changed(void)
 {
-    struct trace_noted noted = noted_of_three();
+    struct calls_noted noted = noted_of_three();
     const struct probe_kept_values kept = {.words = {0x1000, 0x2000, 3}, .has_words = 1};
-    struct trace_call_values call = {.noted = &noted, .kept = &kept};
+    struct calls_call_values call = {.noted = &noted, .kept = &kept};
     struct sprof_str name = {0}, out = {0};
     uint8_t pieces[PROBE_PIECES_BYTES];
     noted.piece_count = 0;
     noted.has_both = true;
-    trace_values_plan(&noted);
+    calls_values_plan(&noted);
     CU_ASSERT_EQUAL_FATAL(noted.piece_count, 6);
     CU_ASSERT_EQUAL_FATAL(noted.early_count, 3);
     const size_t first = put_all(pieces), all = first + put_all(pieces + first);
     pieces[first + 2] = 8; /* t->n */
     pieces[all - 1] = '!';
-    trace_values_cut(&call, pieces, all);
-    CU_ASSERT_EQUAL(trace_values_parts(&call, 0), 3);
-    CU_ASSERT_TRUE(trace_values_changed(&call, 0, 0, &name, &out));
+    calls_values_cut(&call, pieces, all);
+    CU_ASSERT_EQUAL(calls_values_parts(&call, 0), 3);
+    CU_ASSERT_TRUE(calls_values_changed(&call, 0, 0, &name, &out));
     CU_ASSERT_STRING_EQUAL(name.text, "t->n");
     CU_ASSERT_STRING_EQUAL(out.text, "7 → 8");
-    CU_ASSERT_FALSE(trace_values_changed(&call, 0, 1, &name, &out));
+    CU_ASSERT_FALSE(calls_values_changed(&call, 0, 1, &name, &out));
     sprof_str_release(&name);
     sprof_str_release(&out);
-    CU_ASSERT_TRUE(trace_values_changed(&call, 1, 0, &name, &out));
+    CU_ASSERT_TRUE(calls_values_changed(&call, 1, 0, &name, &out));
     CU_ASSERT_STRING_EQUAL(out.text, "\"text\" → \"tex!\"");
-    CU_ASSERT_FALSE(trace_values_changed(&call, 2, 0, &name, &out));
+    CU_ASSERT_FALSE(calls_values_changed(&call, 2, 0, &name, &out));
     for (size_t bytes = 0; bytes < all; bytes++) {
-        trace_values_cut(&call, pieces, bytes);
+        calls_values_cut(&call, pieces, bytes);
         for (uint32_t part = 0; part < 3; part++)
-            trace_values_changed(&call, 0, part, &name, &out);
+            calls_values_changed(&call, 0, part, &name, &out);
     }
     sprof_str_release(&name);
     sprof_str_release(&out);
@@ -180,29 +180,29 @@ static void test_changed(void)
  */
 static void test_no_room(void)
 {
-    struct trace_noted noted = noted_of_three();
+    struct calls_noted noted = noted_of_three();
     const struct probe_kept_values kept = {.words = {0x1000, 0x2000, 3}, .has_words = 1};
-    struct trace_call_values call = {.noted = &noted, .kept = &kept};
+    struct calls_call_values call = {.noted = &noted, .kept = &kept};
     struct sprof_str name = {0}, out = {0};
     uint8_t pieces[PROBE_PIECES_BYTES], thing[24] = {7, [8] = 1};
     noted.has_both = true;
-    trace_values_plan(&noted);
+    calls_values_plan(&noted);
     size_t all = put_piece(pieces, thing, sizeof thing);
     all += put_piece(pieces + all, "ab", 2);
     pieces[all - 3] |= PROBE_PIECE_CUT >> 8;
     all += put_piece(pieces + all, NULL, PROBE_PIECE_NOT_READ);
     all += put_all(pieces + all);
-    trace_values_cut(&call, pieces, all);
+    calls_values_cut(&call, pieces, all);
     call.is_early = true;
     ASSERT_VALUE(&call, 0, "0x1000 {n = 7, name = \"ab…\", color = 0}");
     call.is_early = false;
-    CU_ASSERT_FALSE(trace_values_changed(&call, 0, 1, &name, &out));
-    CU_ASSERT_FALSE(trace_values_changed(&call, 1, 0, &name, &out));
-    CU_ASSERT_TRUE(trace_values_changed(&call, 0, 2, &name, &out));
+    CU_ASSERT_FALSE(calls_values_changed(&call, 0, 1, &name, &out));
+    CU_ASSERT_FALSE(calls_values_changed(&call, 1, 0, &name, &out));
+    CU_ASSERT_TRUE(calls_values_changed(&call, 0, 2, &name, &out));
     CU_ASSERT_STRING_EQUAL(out.text, "0 → BLUE");
     pieces[10] = 0; /* the first t->name is null */
     sprof_str_release(&out);
-    CU_ASSERT_TRUE(trace_values_changed(&call, 0, 1, &name, &out));
+    CU_ASSERT_TRUE(calls_values_changed(&call, 0, 1, &name, &out));
     CU_ASSERT_STRING_EQUAL(out.text, "null → \"a\\\"b\\n\"");
     sprof_str_release(&name);
     sprof_str_release(&out);
@@ -223,7 +223,7 @@ static void test_places(void)
         .kind = SYMBOLIZE_POINTER, .bytes = 8, .name = "texts *", .to = &seven};
     static const struct symbolize_located located = {
         .type = &text, .base = SYMBOLIZE_OF_PLACE, .place = 0x1000};
-    struct trace_noted noted = {
+    struct calls_noted noted = {
         .has_arguments = true,
         .has_both = true,
         .signature = {.result = {.type = &number, .places = {SYMBOLIZE_INTEGER}}, .count = 6},
@@ -233,12 +233,12 @@ static void test_places(void)
     for (uint8_t i = 0; i < 6; i++)
         noted.signature.parameters[i] =
             (struct symbolize_value){.type = &to, .places = {(uint8_t)(SYMBOLIZE_INTEGER + i)}};
-    trace_values_plan(&noted);
+    calls_values_plan(&noted);
     CU_ASSERT_EQUAL(noted.piece_count, PROBE_PIECES);
     for (uint32_t i = 0; i < noted.piece_count; i++) {
-        captured += noted.pieces[i].value >= TRACE_CAPTURED &&
-                    noted.pieces[i].value < TRACE_CAPTURED + 4 &&
-                    noted.pieces[i].member == TRACE_WHOLE;
+        captured += noted.pieces[i].value >= CALLS_CAPTURED &&
+                    noted.pieces[i].value < CALLS_CAPTURED + 4 &&
+                    noted.pieces[i].member == CALLS_WHOLE;
         late += noted.pieces[i].value < 6;
     }
     CU_ASSERT_EQUAL(captured, 4);
@@ -270,10 +270,10 @@ static void test_thrown(void)
         {PROBE_ADA + 1, "SUMS.BAD", "sums.adb:9", "none"},
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-        static struct trace_taken_values taken;
+        static struct calls_taken_values taken;
         struct sprof_str out = {0};
         const size_t name = strlen(cases[i].name), said = cases[i].said ? strlen(cases[i].said) : 0;
-        taken = (struct trace_taken_values){
+        taken = (struct calls_taken_values){
             .kept = {.language = cases[i].language,
                      .type_bytes = (uint16_t)name,
                      .text_bytes = (uint16_t)said,
@@ -284,13 +284,13 @@ static void test_thrown(void)
         memcpy(taken.pieces + taken.bytes, cases[i].name, name);
         if (said)
             memcpy(taken.pieces + taken.bytes + name, cases[i].said, said);
-        if (!trace_values_thrown(&taken, &out))
+        if (!calls_values_thrown(&taken, &out))
             sprof_str_append(&out, "none");
         CU_ASSERT_STRING_EQUAL(out.text, cases[i].wanted);
         sprof_str_release(&out);
         if (name + said) {
             taken.all--; /* more than there is */
-            CU_ASSERT_FALSE(trace_values_thrown(&taken, &out));
+            CU_ASSERT_FALSE(calls_values_thrown(&taken, &out));
         }
         sprof_str_release(&out);
     }

@@ -74,16 +74,16 @@ static void make(struct callees *callees)
 }
 
 /* The functions that were found, a letter each: "MwlocB" of the program, "WF" of the library. */
-static const char *found(const struct trace_callees *callees)
+static const char *found(const struct probing_callees *callees)
 {
     static const char letters[] = "MwlocB", of_library[] = "WF";
     static char text[FUNCTIONS + LIBRARY_FUNCTIONS + 1];
     size_t length = 0;
     for (size_t i = 0; i < FUNCTIONS; i++)
-        if (trace_callees_wants(callees, PROGRAM, i))
+        if (probing_callees_wants(callees, PROGRAM, i))
             text[length++] = letters[i];
     for (size_t i = 0; i < LIBRARY_FUNCTIONS; i++)
-        if (trace_callees_wants(callees, LIBRARY, i))
+        if (probing_callees_wants(callees, LIBRARY, i))
             text[length++] = of_library[i];
     text[length] = 0;
     return text;
@@ -103,11 +103,11 @@ static void test_depth(void)
     struct callees callees;
     make(&callees);
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-        struct trace_callees *out = NULL;
+        struct probing_callees *out = NULL;
         CU_ASSERT_EQUAL_FATAL(
-            trace_callees_find(&out, &callees.made.session, &cases[i].root, 1, true, NULL), 0);
+            probing_callees_find(&out, &callees.made.session, &cases[i].root, 1, true, NULL), 0);
         CU_ASSERT_STRING_EQUAL(found(out), cases[i].found);
-        trace_callees_free(out);
+        probing_callees_free(out);
     }
     made_end(&callees.made);
 }
@@ -117,11 +117,11 @@ static void test_several_roots(void)
 {
     const char *const roots[] = {"^main$:1", "^work$:1"};
     struct callees callees;
-    struct trace_callees *out = NULL;
+    struct probing_callees *out = NULL;
     make(&callees);
-    CU_ASSERT_EQUAL(trace_callees_find(&out, &callees.made.session, roots, 2, true, NULL), 0);
+    CU_ASSERT_EQUAL(probing_callees_find(&out, &callees.made.session, roots, 2, true, NULL), 0);
     CU_ASSERT_STRING_EQUAL(found(out), "MwlW");
-    trace_callees_free(out);
+    probing_callees_free(out);
     made_end(&callees.made);
 }
 
@@ -131,16 +131,16 @@ static void test_file_not_chosen(void)
 {
     const char *const inside = "^main$", *const outside = "^flush$";
     struct callees callees;
-    struct trace_callees *out = NULL;
+    struct probing_callees *out = NULL;
     struct sprof_error error = {0};
     make(&callees);
     callees.made.session.files.items[LIBRARY].is_chosen = false;
-    CU_ASSERT_EQUAL(trace_callees_find(&out, &callees.made.session, &inside, 1, true, NULL), 0);
+    CU_ASSERT_EQUAL(probing_callees_find(&out, &callees.made.session, &inside, 1, true, NULL), 0);
     CU_ASSERT_STRING_EQUAL(found(out), "Mwloc"); /* no name of that file is looked up */
-    trace_callees_free(out);
-    CU_ASSERT_EQUAL(trace_callees_find(&out, &callees.made.session, &outside, 1, true, &error),
+    probing_callees_free(out);
+    CU_ASSERT_EQUAL(probing_callees_find(&out, &callees.made.session, &outside, 1, true, &error),
                     SPROF_ENOTFOUND);
-    trace_callees_free(out);
+    probing_callees_free(out);
     made_end(&callees.made);
 }
 
@@ -148,19 +148,19 @@ static void test_missing_root(void)
 {
     const char *const wrong = "^laef$:2", *const bad = "(";
     struct callees callees;
-    struct trace_callees *out = NULL;
+    struct probing_callees *out = NULL;
     struct sprof_error error = {0};
     make(&callees);
     struct probing_program *session = &callees.made.session;
-    CU_ASSERT_EQUAL(trace_callees_find(&out, session, &wrong, 1, true, &error), SPROF_ENOTFOUND);
+    CU_ASSERT_EQUAL(probing_callees_find(&out, session, &wrong, 1, true, &error), SPROF_ENOTFOUND);
     CU_ASSERT_PTR_NOT_NULL(strstr(error.message, "--children-of '^laef$:2' finds none of 7"));
     CU_ASSERT_PTR_NOT_NULL(strstr(error.message, "near it: leaf"));
-    trace_callees_free(out);
-    CU_ASSERT_EQUAL(trace_callees_find(&out, session, &wrong, 1, false, &error), 0);
+    probing_callees_free(out);
+    CU_ASSERT_EQUAL(probing_callees_find(&out, session, &wrong, 1, false, &error), 0);
     CU_ASSERT_STRING_EQUAL(found(out), "");
-    trace_callees_free(out);
-    CU_ASSERT_EQUAL(trace_callees_find(&out, session, &bad, 1, true, &error), SPROF_EUSAGE);
-    trace_callees_free(out);
+    probing_callees_free(out);
+    CU_ASSERT_EQUAL(probing_callees_find(&out, session, &bad, 1, true, &error), SPROF_EUSAGE);
+    probing_callees_free(out);
     made_end(&callees.made);
 }
 
@@ -174,7 +174,7 @@ static void test_expression(void)
     struct callees callees;
     make(&callees);
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
-        CU_ASSERT_STRING_EQUAL(trace_callees_expression(&callees.made.session, cases[i][0]),
+        CU_ASSERT_STRING_EQUAL(probing_callees_expression(&callees.made.session, cases[i][0]),
                                cases[i][1]);
     made_end(&callees.made);
 }
@@ -192,13 +192,13 @@ static void test_open_calls(void)
     struct callees callees;
     make(&callees);
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-        struct trace_callees *out = NULL;
+        struct probing_callees *out = NULL;
         CU_ASSERT_EQUAL(
-            trace_callees_find(&out, &callees.made.session, &cases[i].root, 1, true, NULL), 0);
-        trace_callees_report_open(out);
+            probing_callees_find(&out, &callees.made.session, &cases[i].root, 1, true, NULL), 0);
+        probing_callees_report_open(out);
         CU_ASSERT_EQUAL(callees.made.log.said.length > 0, cases[i].said != NULL);
         CU_ASSERT(!cases[i].said || made_said(&callees.made, cases[i].said));
-        trace_callees_free(out);
+        probing_callees_free(out);
     }
     made_end(&callees.made);
 }
@@ -207,42 +207,42 @@ static void test_open_calls(void)
 static void test_callees_of_one(void)
 {
     struct callees callees;
-    struct trace_callees *out = NULL;
+    struct probing_callees *out = NULL;
     bool open, foreign;
     make(&callees);
     struct probing_program *session = &callees.made.session;
     session->files.items[PROGRAM].count = 2;
-    const struct trace_probe main = {.function = &callees.functions[MAIN], .is_chosen = true},
-                             leaf = {.function = &callees.functions[LEAF], .is_spare = true};
+    const struct probing_probe main = {.function = &callees.functions[MAIN], .is_chosen = true},
+                               leaf = {.function = &callees.functions[LEAF], .is_spare = true};
     CU_ASSERT_EQUAL_FATAL(sprof_vec_push(&session->probes, main), 0);
     CU_ASSERT_EQUAL_FATAL(sprof_vec_push(&session->probes, leaf), 0);
     session->files.items[LIBRARY].first = 2;
-    CU_ASSERT_EQUAL(trace_callees_of(&out, session, PROGRAM, MAIN, &open, &foreign), 0);
+    CU_ASSERT_EQUAL(probing_callees_of(&out, session, PROGRAM, MAIN, &open, &foreign), 0);
     CU_ASSERT_STRING_EQUAL(found(out), "MwlWF");
     CU_ASSERT_TRUE(open);
     CU_ASSERT_FALSE(foreign);
-    trace_callees_free(out);
+    probing_callees_free(out);
     callees.functions[WORK].open_calls = 0;
     callees.functions[WORK].foreign_calls = 1;
-    CU_ASSERT_EQUAL(trace_callees_of(&out, session, PROGRAM, MAIN, &open, &foreign), 0);
+    CU_ASSERT_EQUAL(probing_callees_of(&out, session, PROGRAM, MAIN, &open, &foreign), 0);
     CU_ASSERT_FALSE(open);
     CU_ASSERT_TRUE(foreign);
-    trace_callees_free(out);
-    CU_ASSERT_EQUAL(trace_callees_of(&out, session, PROGRAM, LEAF, &open, &foreign), 0);
+    probing_callees_free(out);
+    CU_ASSERT_EQUAL(probing_callees_of(&out, session, PROGRAM, LEAF, &open, &foreign), 0);
     CU_ASSERT_FALSE(open);
     CU_ASSERT_FALSE(foreign);
-    trace_callees_free(out);
+    probing_callees_free(out);
     made_end(&callees.made);
 }
 
 static void test_called_by_any(void)
 {
     struct callees callees;
-    struct trace_callees *out = NULL;
+    struct probing_callees *out = NULL;
     make(&callees);
-    CU_ASSERT_EQUAL(trace_callees_called(&out, &callees.made.session), 0);
+    CU_ASSERT_EQUAL(probing_callees_called(&out, &callees.made.session), 0);
     CU_ASSERT_STRING_EQUAL(found(out), "wlocWF");
-    trace_callees_free(out);
+    probing_callees_free(out);
     made_end(&callees.made);
 }
 

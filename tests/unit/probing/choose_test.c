@@ -34,7 +34,7 @@ static int choose(struct choosing *choosing, const char *path, const char *const
         if (!function->why && !function->mechanism)
             function->mechanism = PLAN_PROLOGUE;
     }
-    return trace_choose_module(&choosing->made.session, &module, &choosing->error);
+    return probing_choose_module(&choosing->made.session, &module, &choosing->error);
 }
 
 static void end(struct choosing *choosing)
@@ -43,7 +43,7 @@ static void end(struct choosing *choosing)
     memset(choosing->functions, 0, sizeof choosing->functions);
 }
 
-static const struct trace_probe *probe_of(const struct choosing *choosing, const char *name)
+static const struct probing_probe *probe_of(const struct choosing *choosing, const char *name)
 {
     const struct probing_program *session = &choosing->made.session;
     for (size_t i = 0; i < session->probes.count; i++)
@@ -54,7 +54,7 @@ static const struct trace_probe *probe_of(const struct choosing *choosing, const
 
 static bool is_chosen(const struct choosing *choosing, const char *name)
 {
-    const struct trace_probe *probe = probe_of(choosing, name);
+    const struct probing_probe *probe = probe_of(choosing, name);
     return probe && probe->is_chosen;
 }
 
@@ -160,7 +160,7 @@ static void test_modules(void)
         options->module_rules = rules;
         options->module_rule_count = cases[i].has_rules ? 3 : 0;
         CU_ASSERT_EQUAL(choose(&choosing, cases[i].path, some, 3), 0);
-        const struct trace_file *file = &choosing.made.session.files.items[0];
+        const struct probing_file *file = &choosing.made.session.files.items[0];
         CU_ASSERT_EQUAL(file->is_chosen, cases[i].is_chosen);
         CU_ASSERT_EQUAL(file->on_demand, cases[i].on_demand);
         CU_ASSERT_EQUAL(file->count, cases[i].is_chosen && !cases[i].on_demand ? 3 : 0);
@@ -255,9 +255,9 @@ static void test_modules_without_probes(void)
     struct plan_module unread = {.path = "/app/gone",
                                  .error = {.code = SPROF_EFORMAT, .message = "no ELF file"}};
     make(&choosing, &agent_alone);
-    CU_ASSERT_EQUAL(trace_choose_module(&choosing.made.session, &loader, &choosing.error), 0);
+    CU_ASSERT_EQUAL(probing_choose_module(&choosing.made.session, &loader, &choosing.error), 0);
     CU_ASSERT_EQUAL(choosing.made.session.files.count, 0);
-    CU_ASSERT_EQUAL(trace_choose_module(&choosing.made.session, &unread, &choosing.error), 0);
+    CU_ASSERT_EQUAL(probing_choose_module(&choosing.made.session, &unread, &choosing.error), 0);
     CU_ASSERT_EQUAL(choosing.made.session.files.count, 0);
     CU_ASSERT_TRUE(made_said(&choosing.made, "no ELF file"));
     end(&choosing);

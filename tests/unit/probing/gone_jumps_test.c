@@ -41,7 +41,7 @@ static void make(struct code *code)
     }
     made_file(&code->made, "/app/program", (uintptr_t)code->pages, code->functions, FUNCTIONS);
     for (size_t i = 0; i < FUNCTIONS; i++) {
-        struct trace_probe probe = {
+        struct probing_probe probe = {
             .function = &code->functions[i], .tier = PROBE_FULL, .is_placed = true};
         memcpy(probe.jump, jump, sizeof jump);
         made_probe(&code->made, probe);
@@ -53,7 +53,7 @@ static void make(struct code *code)
 static void look(struct code *code)
 {
     code->made.session.times.now_ns += UINT64_C(2000000000);
-    trace_gone_jumps_refresh(&code->made.session);
+    probing_gone_jumps_refresh(&code->made.session);
 }
 
 static void end(struct code *code)
@@ -68,7 +68,7 @@ static void test_gone(void)
 {
     static struct code code;
     make(&code);
-    const struct trace_probe *probes = code.made.session.probes.items;
+    const struct probing_probe *probes = code.made.session.probes.items;
     look(&code);
     CU_ASSERT_FALSE(probes[0].rests || probes[1].rests);
     CU_ASSERT_EQUAL_FATAL(madvise(code.pages + PAGE, PAGE, MADV_DONTNEED), 0);
@@ -102,7 +102,7 @@ static void test_too_soon(void)
     look(&code);
     CU_ASSERT_EQUAL_FATAL(madvise(code.pages, PAGE, MADV_DONTNEED), 0);
     session->times.now_ns += 1000;
-    trace_gone_jumps_refresh(session);
+    probing_gone_jumps_refresh(session);
     CU_ASSERT_FALSE(session->probes.items[0].rests); /* once a second is enough */
     session->options.rest_ns = TRACE_NEVER;
     look(&code);

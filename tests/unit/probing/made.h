@@ -57,18 +57,18 @@ static inline void made_program_begin(struct probing_program *program, struct pr
 static inline void made_program_file(struct probing_program *program, const char *path,
                                      uint64_t bias, struct plan_function *functions, size_t count)
 {
-    const struct trace_file file = {.path = path,
-                                    .bias = bias,
-                                    .module = 1 + (uint32_t)program->files.count,
-                                    .is_chosen = true,
-                                    .first = program->probes.count,
-                                    .plan = {.functions = functions, .function_count = count}};
+    const struct probing_file file = {.path = path,
+                                      .bias = bias,
+                                      .module = 1 + (uint32_t)program->files.count,
+                                      .is_chosen = true,
+                                      .first = program->probes.count,
+                                      .plan = {.functions = functions, .function_count = count}};
     CU_ASSERT_EQUAL_FATAL(sprof_vec_push(&program->files, file), 0);
 }
 
 /* Adds a probe of the last file. It is borrowed until another one is added. */
-static inline struct trace_probe *made_program_probe(struct probing_program *program,
-                                                     struct trace_probe probe)
+static inline struct probing_probe *made_program_probe(struct probing_program *program,
+                                                       struct probing_probe probe)
 {
     probe.file = (uint32_t)program->files.count - 1;
     probe.thunk = (uint32_t)program->probes.count;
@@ -85,9 +85,9 @@ static inline void made_program_functions(struct probing_program *program,
         functions[i] = (struct plan_function){.name = "f", .start = 0x100 * (i + 1)};
     made_program_file(program, "/app/program", 0, functions, count);
     for (size_t i = 0; i < count; i++)
-        made_program_probe(program, (struct trace_probe){.function = &functions[i],
-                                                         .tier = PROBE_FULL,
-                                                         .is_chosen = true});
+        made_program_probe(program, (struct probing_probe){.function = &functions[i],
+                                                           .tier = PROBE_FULL,
+                                                           .is_chosen = true});
 }
 
 static inline void made_program_end(struct probing_program *program, struct made_log *log)

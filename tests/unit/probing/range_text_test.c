@@ -7,26 +7,26 @@
 /* "operator!=" and names that only begin like an address are expressions. */
 static void test_kinds(void)
 {
-    CU_ASSERT_TRUE(trace_are_addresses("0x10-0x20"));
-    CU_ASSERT_TRUE(trace_are_addresses("libz.so!0x10-0x20"));
-    CU_ASSERT_TRUE(trace_are_addresses("odd!name!0x10-0x20"));
-    CU_ASSERT_FALSE(trace_are_addresses("operator!="));
-    CU_ASSERT_FALSE(trace_are_addresses("x0x10"));
-    CU_ASSERT_FALSE(trace_are_addresses("10-20"));
-    CU_ASSERT_FALSE(trace_are_addresses(""));
+    CU_ASSERT_TRUE(probing_are_addresses("0x10-0x20"));
+    CU_ASSERT_TRUE(probing_are_addresses("libz.so!0x10-0x20"));
+    CU_ASSERT_TRUE(probing_are_addresses("odd!name!0x10-0x20"));
+    CU_ASSERT_FALSE(probing_are_addresses("operator!="));
+    CU_ASSERT_FALSE(probing_are_addresses("x0x10"));
+    CU_ASSERT_FALSE(probing_are_addresses("10-20"));
+    CU_ASSERT_FALSE(probing_are_addresses(""));
 }
 
-static int read_text(const char *text, struct trace_addresses *addresses)
+static int read_text(const char *text, struct probing_addresses *addresses)
 {
     struct sprof_error error = {0};
-    const int result = trace_read_addresses(text, addresses, &error);
+    const int result = probing_read_addresses(text, addresses, &error);
     CU_ASSERT_EQUAL(result != 0, error.message[0] != '\0');
     return result;
 }
 
 static void test_addresses(void)
 {
-    struct trace_addresses addresses;
+    struct probing_addresses addresses;
     CU_ASSERT_EQUAL_FATAL(read_text("0x1f-0xA0", &addresses), 0);
     CU_ASSERT_PTR_NULL(addresses.module);
     CU_ASSERT_EQUAL(addresses.from, 0x1f);
@@ -43,7 +43,7 @@ static void test_no_addresses(void)
     static const char *const texts[] = {"0x10",      "0x10-",      "0x-0x20",
                                         "0x20-0x10", "0x10-0x20x", "0x",
                                         "0xg0-0x20", "0x10 0x20",  "0x10-0xfffffffffffffffff"};
-    struct trace_addresses addresses;
+    struct probing_addresses addresses;
     for (size_t i = 0; i < sizeof texts / sizeof *texts; i++)
         CU_ASSERT_EQUAL(read_text(texts[i], &addresses), SPROF_EUSAGE);
 }
@@ -51,9 +51,9 @@ static void test_no_addresses(void)
 /* A module goes by its path or its name, not by a part of one. */
 static void test_modules(void)
 {
-    const struct trace_file file = {.path = "/usr/lib/libz.so.1"};
-    struct trace_addresses addresses = {0};
-    CU_ASSERT_TRUE(trace_is_of_module(&file, &addresses));
+    const struct probing_file file = {.path = "/usr/lib/libz.so.1"};
+    struct probing_addresses addresses = {0};
+    CU_ASSERT_TRUE(probing_is_of_module(&file, &addresses));
     static const struct {
         const char *module;
         bool is;
@@ -63,16 +63,16 @@ static void test_modules(void)
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         addresses.module = cases[i].module;
         addresses.module_length = strlen(cases[i].module);
-        CU_ASSERT_EQUAL(trace_is_of_module(&file, &addresses), cases[i].is);
+        CU_ASSERT_EQUAL(probing_is_of_module(&file, &addresses), cases[i].is);
     }
 }
 
 static void test_children(void)
 {
-    CU_ASSERT_STRING_EQUAL(trace_children_text("children:work:2"), "work:2");
-    CU_ASSERT_PTR_NULL(trace_children_text("children::of"));
-    CU_ASSERT_PTR_NULL(trace_children_text("child:work"));
-    CU_ASSERT_PTR_NULL(trace_children_text("work"));
+    CU_ASSERT_STRING_EQUAL(probing_children_text("children:work:2"), "work:2");
+    CU_ASSERT_PTR_NULL(probing_children_text("children::of"));
+    CU_ASSERT_PTR_NULL(probing_children_text("child:work"));
+    CU_ASSERT_PTR_NULL(probing_children_text("work"));
 }
 
 void sprof_suite_probing_range_text(void);

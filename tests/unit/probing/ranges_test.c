@@ -28,19 +28,19 @@ static void make(struct ranges *ranges)
     ranges->functions[DELTA].why = PLAN_TOO_SHORT;
     made_file(&ranges->made, "/app/program", BIAS, ranges->functions, FUNCTIONS);
     for (size_t i = 0; i < DELTA; i++)
-        made_probe(&ranges->made, (struct trace_probe){.function = &ranges->functions[i],
-                                                       .tier = PROBE_FULL,
-                                                       .is_chosen = i != GAMMA,
-                                                       .is_spare = i == GAMMA});
-    CU_ASSERT_EQUAL_FATAL(trace_ranges_begin(&ranges->made.session, NULL), 0);
-    trace_switch(&ranges->made.session);
+        made_probe(&ranges->made, (struct probing_probe){.function = &ranges->functions[i],
+                                                         .tier = PROBE_FULL,
+                                                         .is_chosen = i != GAMMA,
+                                                         .is_spare = i == GAMMA});
+    CU_ASSERT_EQUAL_FATAL(probing_ranges_begin(&ranges->made.session, NULL), 0);
+    probing_switch(&ranges->made.session);
 }
 
 static int change(struct ranges *ranges, const char *text)
 {
     char cut[200];
     snprintf(cut, sizeof cut, "%s", text);
-    return trace_change_ranges(&ranges->made.session, cut, &ranges->error);
+    return probing_change_ranges(&ranges->made.session, cut, &ranges->error);
 }
 
 /* The probes that are on, a letter each. */
@@ -88,7 +88,7 @@ static void test_spare(void)
 {
     static struct ranges ranges;
     make(&ranges);
-    const struct trace_probe *gamma = &ranges.made.session.probes.items[GAMMA];
+    const struct probing_probe *gamma = &ranges.made.session.probes.items[GAMMA];
     CU_ASSERT_EQUAL(change(&ranges, "+gamma"), 0);
     CU_ASSERT_TRUE(gamma->is_chosen && !gamma->is_spare);
     CU_ASSERT_EQUAL(change(&ranges, "-gamma"), 0);
@@ -108,8 +108,8 @@ static void test_numbers_stay(void)
     CU_ASSERT_EQUAL(session->ranges.items[0].sites, 2); /* the chosen ones */
     CU_ASSERT_EQUAL(session->ranges.items[1].number, 3);
     CU_ASSERT_EQUAL(session->ranges.items[2].number, 2);
-    CU_ASSERT_EQUAL(trace_ranges_decide(session, ALPHA), '-');
-    CU_ASSERT_EQUAL(trace_ranges_decide(session, GAMMA), 0);
+    CU_ASSERT_EQUAL(probing_ranges_decide(session, ALPHA), '-');
+    CU_ASSERT_EQUAL(probing_ranges_decide(session, GAMMA), 0);
     made_end(&ranges.made);
 }
 
@@ -172,7 +172,8 @@ static void test_why_none(void)
         session->way = cases[i].backend;
         session->options.rest_ns = cases[i].rest_ns;
         session->has_all_spares = cases[i].has_all_spares;
-        CU_ASSERT_EQUAL(trace_refuse_empty_range(session, "nowhere", &ranges.error), SPROF_EUSAGE);
+        CU_ASSERT_EQUAL(probing_refuse_empty_range(session, "nowhere", &ranges.error),
+                        SPROF_EUSAGE);
         CU_ASSERT_PTR_NOT_NULL(strstr(ranges.error.message, cases[i].said));
     }
     session->way = &backend;
@@ -186,18 +187,18 @@ static void test_modes(void)
     struct probing_program *session = &ranges.made.session;
     session->paused = true;
     session->probes.items[BETA].tier = PROBE_LEAVE;
-    trace_switch(session);
+    probing_switch(session);
     CU_ASSERT_EQUAL(made_tier(&ranges.made, ALPHA), PROBE_OFF);
     CU_ASSERT_EQUAL(made_tier(&ranges.made, BETA), PROBE_LEAVE | PROBE_QUIET);
     session->paused = false;
     session->mode = TRACE_COVERAGE;
     atomic_store(&session->process.shared->hits[BETA].first, 1);
-    trace_switch(session);
+    probing_switch(session);
     CU_ASSERT_EQUAL(made_tier(&ranges.made, ALPHA), PROBE_COVER);
     CU_ASSERT_EQUAL(made_tier(&ranges.made, BETA), PROBE_LEAVE | PROBE_QUIET); /* it was called */
     session->mode = TRACE_STATS;
-    session->probes.items[ALPHA].governed = TRACE_GOVERNED_COUNT;
-    trace_switch(session);
+    session->probes.items[ALPHA].governed = PROBING_GOVERNED_COUNT;
+    probing_switch(session);
     CU_ASSERT_EQUAL(made_tier(&ranges.made, ALPHA), PROBE_COUNT);
     CU_ASSERT_EQUAL(made_tier(&ranges.made, BETA), PROBE_LEAVE);
     made_end(&ranges.made);
@@ -211,8 +212,8 @@ static void test_adopted(void)
     make(&later);
     CU_ASSERT_EQUAL(change(&ranges, "-alpha -beta +alpha"), 0);
     later.made.session.probes.count = 1; /* alpha alone */
-    CU_ASSERT_EQUAL(trace_ranges_adopt(&later.made.session, &ranges.made.session), 0);
-    trace_switch(&later.made.session);
+    CU_ASSERT_EQUAL(probing_ranges_adopt(&later.made.session, &ranges.made.session), 0);
+    probing_switch(&later.made.session);
     CU_ASSERT_STRING_EQUAL(on(&later.made), "a");
     CU_ASSERT_EQUAL_FATAL(later.made.session.ranges.count, 4);
     CU_ASSERT_EQUAL(later.made.session.ranges.items[2].number, 3);
@@ -231,7 +232,7 @@ static void test_empty_for_later_programs(void)
     struct probing_program *session = &ranges.made.session;
     ranges.made.trace.may_grow = true;
     CU_ASSERT_EQUAL(change(&ranges, "+bata"), 0);
-    CU_ASSERT_EQUAL(trace_ranges_append_empty(session, 0, &answer, &ranges.error), 0);
+    CU_ASSERT_EQUAL(probing_ranges_append_empty(session, 0, &answer, &ranges.error), 0);
     CU_ASSERT_STRING_EQUAL(answer.text,
                            "\n`bata` finds no function that has a probe; near it: beta; it holds "
                            "for programs that are executed from now on");

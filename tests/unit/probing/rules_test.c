@@ -14,13 +14,13 @@ struct fixture {
     struct probing_group trace;
     struct probing_program session;
     struct plan_function function;
-    struct trace_probe *probe;
+    struct probing_probe *probe;
 };
 
 static void make(struct fixture *fixture, const uint8_t code[PLAN_JUMP_BYTES], uint64_t site)
 {
     struct probing_program *session = &fixture->session;
-    const struct trace_file file = {.path = ""};
+    const struct probing_file file = {.path = ""};
     *fixture = (struct fixture){.function = {.site = site, .displaced = PLAN_JUMP_BYTES}};
     memcpy(fixture->function.original, code, PLAN_JUMP_BYTES);
     session->group = &fixture->trace;
@@ -29,11 +29,11 @@ static void make(struct fixture *fixture, const uint8_t code[PLAN_JUMP_BYTES], u
     session->process.shared = mmap(NULL, sizeof *session->process.shared, PROT_READ | PROT_WRITE,
                                    MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     CU_ASSERT_NOT_EQUAL_FATAL(session->process.shared, MAP_FAILED);
-    const struct trace_probe probe = {.function = &fixture->function,
-                                      .tier = PROBE_FULL,
-                                      .is_chosen = true,
-                                      .is_placed = true,
-                                      .jump = {0xe9}};
+    const struct probing_probe probe = {.function = &fixture->function,
+                                        .tier = PROBE_FULL,
+                                        .is_chosen = true,
+                                        .is_placed = true,
+                                        .jump = {0xe9}};
     CU_ASSERT_EQUAL_FATAL(sprof_vec_push(&session->files, file), 0);
     CU_ASSERT_EQUAL_FATAL(sprof_vec_push(&session->probes, probe), 0);
     fixture->probe = session->probes.items;
@@ -66,9 +66,9 @@ static void test_places(void)
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         struct fixture fixture;
         make(&fixture, cases[i].code, cases[i].site);
-        CU_ASSERT_EQUAL(trace_can_place_live(&fixture.session, fixture.probe), cases[i].can);
+        CU_ASSERT_EQUAL(probing_can_place_live(&fixture.session, fixture.probe), cases[i].can);
         fixture.probe->jump[0] = 0;
-        CU_ASSERT_FALSE(trace_can_place_live(&fixture.session, fixture.probe));
+        CU_ASSERT_FALSE(probing_can_place_live(&fixture.session, fixture.probe));
         release(&fixture);
     }
 }
@@ -78,25 +78,25 @@ static void test_rest(void)
     struct fixture fixture;
     make(&fixture, nops, 0x1000);
     struct probing_program *session = &fixture.session;
-    CU_ASSERT_TRUE(trace_may_rest(session, fixture.probe));
+    CU_ASSERT_TRUE(probing_may_rest(session, fixture.probe));
     session->way = &stays;
-    CU_ASSERT_FALSE(trace_may_rest(session, fixture.probe));
+    CU_ASSERT_FALSE(probing_may_rest(session, fixture.probe));
     session->way = &can_rest;
     session->options.rest_ns = TRACE_NEVER;
-    CU_ASSERT_FALSE(trace_may_rest(session, fixture.probe));
+    CU_ASSERT_FALSE(probing_may_rest(session, fixture.probe));
     session->options.rest_ns = 1;
     session->process.code_fd = -1;
-    CU_ASSERT_FALSE(trace_may_rest(session, fixture.probe));
+    CU_ASSERT_FALSE(probing_may_rest(session, fixture.probe));
     session->process.code_fd = 3;
     session->executable.is_replaced = true;
-    CU_ASSERT_FALSE(trace_may_rest(session, fixture.probe));
+    CU_ASSERT_FALSE(probing_may_rest(session, fixture.probe));
     session->executable.is_replaced = false;
     fixture.probe->is_restored = true;
-    CU_ASSERT_FALSE(trace_may_rest(session, fixture.probe));
+    CU_ASSERT_FALSE(probing_may_rest(session, fixture.probe));
     fixture.probe->is_restored = false;
-    CU_ASSERT_FALSE(trace_rests_at_once(session, fixture.probe));
+    CU_ASSERT_FALSE(probing_rests_at_once(session, fixture.probe));
     session->resting.at_once = true;
-    CU_ASSERT_TRUE(trace_rests_at_once(session, fixture.probe));
+    CU_ASSERT_TRUE(probing_rests_at_once(session, fixture.probe));
     release(&fixture);
 }
 
@@ -107,17 +107,17 @@ static void test_rest_of_leaving(void)
     make(&fixture, nops, 0x1000);
     struct probing_program *session = &fixture.session;
     fixture.probe->tier = PROBE_LEAVE;
-    CU_ASSERT_TRUE(trace_stays_on(fixture.probe));
-    CU_ASSERT_FALSE(trace_may_rest(session, fixture.probe));
-    CU_ASSERT_TRUE(trace_is_wanted(session, 0));
+    CU_ASSERT_TRUE(probing_stays_on(fixture.probe));
+    CU_ASSERT_FALSE(probing_may_rest(session, fixture.probe));
+    CU_ASSERT_TRUE(probing_is_wanted(session, 0));
     session->paused = true;
-    CU_ASSERT_FALSE(trace_is_wanted(session, 0));
-    CU_ASSERT_TRUE(trace_may_rest(session, fixture.probe));
+    CU_ASSERT_FALSE(probing_is_wanted(session, 0));
+    CU_ASSERT_TRUE(probing_may_rest(session, fixture.probe));
     session->counts.in_flight = 1;
-    CU_ASSERT_FALSE(trace_may_rest(session, fixture.probe));
+    CU_ASSERT_FALSE(probing_may_rest(session, fixture.probe));
     session->counts.in_flight = 0;
     session->times.cleared.ns = 1; /* calls from before may be open */
-    CU_ASSERT_FALSE(trace_may_rest(session, fixture.probe));
+    CU_ASSERT_FALSE(probing_may_rest(session, fixture.probe));
     release(&fixture);
 }
 
@@ -125,10 +125,10 @@ static void test_wanted(void)
 {
     struct fixture fixture;
     make(&fixture, nops, 0x1000);
-    CU_ASSERT_FALSE(trace_stays_on(fixture.probe));
-    CU_ASSERT_FALSE(trace_is_wanted(&fixture.session, 0));
+    CU_ASSERT_FALSE(probing_stays_on(fixture.probe));
+    CU_ASSERT_FALSE(probing_is_wanted(&fixture.session, 0));
     atomic_store(&fixture.session.process.shared->tiers[0], PROBE_FULL);
-    CU_ASSERT_TRUE(trace_is_wanted(&fixture.session, 0));
+    CU_ASSERT_TRUE(probing_is_wanted(&fixture.session, 0));
     release(&fixture);
 }
 
@@ -137,16 +137,16 @@ static void test_governed(void)
     const struct {
         uint8_t governed, tier, left;
     } cases[] = {
-        {TRACE_GOVERNED_NOT, PROBE_FULL, PROBE_FULL},
-        {TRACE_GOVERNED_COUNT, PROBE_FULL, PROBE_COUNT},
-        {TRACE_GOVERNED_COUNT, PROBE_COUNT, PROBE_COUNT},
-        {TRACE_GOVERNED_OFF, PROBE_FULL, PROBE_OFF},
-        {TRACE_GOVERNED_OFF, PROBE_COUNT, PROBE_OFF},
-        {TRACE_GOVERNED_OFF, PROBE_LEAVE, PROBE_LEAVE}, /* it is needed, whatever it costs */
+        {PROBING_GOVERNED_NOT, PROBE_FULL, PROBE_FULL},
+        {PROBING_GOVERNED_COUNT, PROBE_FULL, PROBE_COUNT},
+        {PROBING_GOVERNED_COUNT, PROBE_COUNT, PROBE_COUNT},
+        {PROBING_GOVERNED_OFF, PROBE_FULL, PROBE_OFF},
+        {PROBING_GOVERNED_OFF, PROBE_COUNT, PROBE_OFF},
+        {PROBING_GOVERNED_OFF, PROBE_LEAVE, PROBE_LEAVE}, /* it is needed, whatever it costs */
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-        const struct trace_probe probe = {.governed = cases[i].governed};
-        CU_ASSERT_EQUAL(trace_governed_tier(&probe, cases[i].tier), cases[i].left);
+        const struct probing_probe probe = {.governed = cases[i].governed};
+        CU_ASSERT_EQUAL(probing_governed_tier(&probe, cases[i].tier), cases[i].left);
     }
 }
 

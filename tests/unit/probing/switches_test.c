@@ -30,9 +30,9 @@ static void make(struct listening *listening)
                                                          .original = {PLAN_EMBEDDED_OFF, 0x40}};
     made_file(&listening->made, "/app/program", 0, listening->functions, FUNCTIONS);
     for (size_t i = 0; i < FUNCTIONS; i++)
-        made_probe(&listening->made, (struct trace_probe){.function = &listening->functions[i],
-                                                          .tier = PROBE_FULL,
-                                                          .is_chosen = true});
+        made_probe(&listening->made, (struct probing_probe){.function = &listening->functions[i],
+                                                            .tier = PROBE_FULL,
+                                                            .is_chosen = true});
     session->process.hello.thunks = THUNKS;
     session->process.hello.nothing = NOTHING;
     session->process.code_fd = memfd_create("code", MFD_CLOEXEC);
@@ -76,7 +76,7 @@ static void test_numbers(void)
     leave_thunk(&listening, 1, NOTHING);              /* has calibrated: free again */
     leave_thunk(&listening, 2, SITE * 2 + DISPLACED); /* two's */
     write_memory(&listening);
-    CU_ASSERT_EQUAL(trace_switches_number(&listening.made.session, &listening.error), 0);
+    CU_ASSERT_EQUAL(probing_switches_number(&listening.made.session, &listening.error), 0);
     CU_ASSERT_EQUAL(session->probes.items[0].thunk, 1);
     CU_ASSERT_EQUAL(session->probes.items[1].thunk, 2);
     CU_ASSERT_EQUAL(session->probes.items[2].thunk, 3);
@@ -89,7 +89,7 @@ static void test_first_trace(void)
     static struct listening listening;
     make(&listening);
     write_memory(&listening);
-    CU_ASSERT_EQUAL(trace_switches_number(&listening.made.session, &listening.error), 0);
+    CU_ASSERT_EQUAL(probing_switches_number(&listening.made.session, &listening.error), 0);
     for (uint32_t i = 0; i < FUNCTIONS; i++)
         CU_ASSERT_EQUAL(listening.made.session.probes.items[i].thunk, i);
     CU_ASSERT_EQUAL(listening.made.session.capacity, FUNCTIONS);
@@ -105,8 +105,8 @@ static void test_aim(void)
     uint64_t target;
     make(&listening);
     write_memory(&listening);
-    CU_ASSERT_EQUAL(trace_switches_aim(&listening.made.session, SITE, &listening.functions[0],
-                                       THUNK, jump, &listening.error),
+    CU_ASSERT_EQUAL(probing_switches_aim(&listening.made.session, SITE, &listening.functions[0],
+                                         THUNK, jump, &listening.error),
                     0);
     read_memory(&listening);
     memcpy(&target, listening.memory + SITE + PLAN_JUMP_BYTES + DISTANCE + ARCH_FAR_JUMP_BYTES - 8,
@@ -116,8 +116,8 @@ static void test_aim(void)
     CU_ASSERT_EQUAL(memcmp(jump + 1, listening.functions[0].original + 1, sizeof jump - 1), 0);
     close(listening.made.session.process.code_fd);
     listening.made.session.process.code_fd = -1;
-    CU_ASSERT_EQUAL(trace_switches_aim(&listening.made.session, SITE, &listening.functions[0],
-                                       THUNK, jump, &listening.error),
+    CU_ASSERT_EQUAL(probing_switches_aim(&listening.made.session, SITE, &listening.functions[0],
+                                         THUNK, jump, &listening.error),
                     SPROF_EPERMISSION);
     made_end(&listening.made);
 }
@@ -132,8 +132,8 @@ static void test_leave(void)
     listening.memory[SITE] = listening.memory[3 * SITE] = ARCH_JUMP;
     listening.memory[2 * SITE] = 0x90;
     write_memory(&listening);
-    trace_switch(session);
-    trace_switches_leave(session);
+    probing_switch(session);
+    probing_switches_leave(session);
     read_memory(&listening);
     CU_ASSERT_EQUAL(listening.memory[SITE], PLAN_EMBEDDED_OFF);
     CU_ASSERT_EQUAL(listening.memory[2 * SITE], 0x90);
@@ -151,19 +151,19 @@ static void test_passed(void)
     static struct listening listening;
     make(&listening);
     struct probing_program *session = &listening.made.session;
-    struct trace_probe *probe = &session->probes.items[0];
+    struct probing_probe *probe = &session->probes.items[0];
     const uint64_t entry = THUNKS + ARCH_THUNK_ENTRY;
     probe->is_placed = true;
     leave_thunk(&listening, 0, SITE + DISPLACED);
     listening.memory[entry] = ARCH_THUNK_ON;
     write_memory(&listening);
-    trace_passed_refresh(session);
+    probing_passed_refresh(session);
     CU_ASSERT_FALSE(probe->is_passed);
-    trace_passed_refresh(session);
+    probing_passed_refresh(session);
     CU_ASSERT_TRUE(probe->is_passed);
     read_memory(&listening);
     CU_ASSERT_EQUAL(listening.memory[entry], ARCH_THUNK_OFF);
-    trace_passed_end(session, 0);
+    probing_passed_end(session, 0);
     CU_ASSERT_FALSE(probe->is_passed);
     read_memory(&listening);
     CU_ASSERT_EQUAL(listening.memory[entry], ARCH_THUNK_ON);
@@ -176,34 +176,34 @@ static void test_passed_by_jump(void)
     static struct listening listening;
     make(&listening);
     struct probing_program *session = &listening.made.session;
-    struct trace_probe *probe = &session->probes.items[0];
+    struct probing_probe *probe = &session->probes.items[0];
     const uint8_t jump[PLAN_JUMP_BYTES] = {ARCH_JUMP, 0x10, 0x20, 0, 0};
     const uint64_t near_body = SITE + PLAN_JUMP_BYTES + 0x2030, far_body = near_body + 0x10000;
     memcpy(probe->jump, jump, sizeof jump);
     probe->is_placed = true;
-    trace_passed_note(session, probe, near_body);
+    probing_passed_note(session, probe, near_body);
     CU_ASSERT_EQUAL(probe->pass_at, 0); /* the file may be unloaded */
     session->files.items[0].stays = true;
-    trace_passed_note(session, probe, far_body);
+    probing_passed_note(session, probe, far_body);
     CU_ASSERT_EQUAL(probe->pass_at, 0); /* two bytes differ */
-    trace_passed_note(session, probe, near_body);
+    probing_passed_note(session, probe, near_body);
     CU_ASSERT_EQUAL(probe->pass_at, 1);
     CU_ASSERT_EQUAL(probe->pass_byte, 0x30);
     memcpy(listening.memory + SITE, jump, sizeof jump);
     write_memory(&listening);
-    trace_passed_refresh(session);
-    trace_passed_refresh(session);
+    probing_passed_refresh(session);
+    probing_passed_refresh(session);
     read_memory(&listening);
     CU_ASSERT_TRUE(probe->is_passed);
     CU_ASSERT_EQUAL(listening.memory[SITE + 1], 0x30);
     CU_ASSERT_EQUAL(probe->jump[1], 0x30); /* which is the jump that is there now */
-    trace_passed_end(session, 0);
+    probing_passed_end(session, 0);
     read_memory(&listening);
     CU_ASSERT_EQUAL(memcmp(listening.memory + SITE, jump, sizeof jump), 0);
     listening.memory[SITE] = 0xcc; /* not ours any more */
     write_memory(&listening);
-    trace_passed_refresh(session);
-    trace_passed_refresh(session);
+    probing_passed_refresh(session);
+    probing_passed_refresh(session);
     CU_ASSERT_FALSE(probe->is_passed);
     end(&listening);
 }

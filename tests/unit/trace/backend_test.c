@@ -65,7 +65,7 @@ static void test_memberships(void)
 
 static void make(struct trace_session *program, struct trace *trace, uint64_t calls)
 {
-    const struct trace_probe probes[] = {
+    const struct probing_probe probes[] = {
         {.is_chosen = true, .is_on = true}, {.is_chosen = true, .rests = true}, {.is_on = true}};
     *program = (struct trace_session){.trace = trace,
                                       .all = &trace->calls,
@@ -85,20 +85,20 @@ static void test_sums(void)
 {
     static struct trace_session programs[2]; /* large */
     struct trace trace = {0};
-    struct trace_sums sums, first = {0};
+    struct calls_sums sums, first = {0};
     make(&programs[0], &trace, 10);
     make(&programs[1], &trace, 100);
-    trace_add_up(&programs[0].calls, &sums);
+    calls_add_up(&programs[0].calls, &sums);
     CU_ASSERT_EQUAL(sums.calls, 110);
     CU_ASSERT_EQUAL(sums.in_flight, 2);
     CU_ASSERT_EQUAL(sums.logged, 220);
     CU_ASSERT_EQUAL(sums.probes, 4);
     CU_ASSERT_EQUAL(sums.probes_on, 2);
     CU_ASSERT_EQUAL(sums.probes_resting, 2);
-    trace_program_add_up(&programs[1].calls, &first);
-    trace_add_ended(&trace.ended.calls, &first);
+    calls_program_add_up(&programs[1].calls, &first);
+    calls_add_ended(&trace.ended.calls, &first);
     trace.programs.count = 1;
-    trace_add_up(&programs[0].calls, &sums);
+    calls_add_up(&programs[0].calls, &sums);
     CU_ASSERT_EQUAL(sums.calls, 110);
     CU_ASSERT_EQUAL(sums.logged, 220);
     CU_ASSERT_EQUAL(sums.probes, 2);
@@ -113,11 +113,11 @@ static void test_measured_time(void)
 {
     static struct trace_session session;
     session = (struct trace_session){.times = {.now_ns = 100, .start.ns = 40}};
-    CU_ASSERT_EQUAL(trace_measured_ns(&session.calls), 60);
+    CU_ASSERT_EQUAL(calls_measured_ns(&session.calls), 60);
     session.times.cleared.ns = 70;
-    CU_ASSERT_EQUAL(trace_measured_ns(&session.calls), 30);
+    CU_ASSERT_EQUAL(calls_measured_ns(&session.calls), 30);
     session.times.cleared.ns = 30; /* before it began */
-    CU_ASSERT_EQUAL(trace_measured_ns(&session.calls), 60);
+    CU_ASSERT_EQUAL(calls_measured_ns(&session.calls), 60);
 }
 
 void sprof_suite_trace_backend(void);

@@ -25,9 +25,9 @@ static struct trace_below *begin(void)
         functions[i] = (struct plan_function){.name = "f", .start = 0x100 * (i + 1)};
     made_file(&made, "/app/program", 0, functions, FUNCTIONS);
     for (uint32_t i = 0; i < FUNCTIONS; i++)
-        made_probe(&made, (struct trace_probe){.function = &functions[i],
-                                               .is_chosen = true,
-                                               .drill_number = number_of(i) + 1});
+        made_probe(&made, (struct probing_probe){.function = &functions[i],
+                                                 .is_chosen = true,
+                                                 .drill_number = number_of(i) + 1});
     made.session.below = calloc(1, sizeof *made.session.below);
     CU_ASSERT_PTR_NOT_NULL_FATAL(made.session.below);
     for (uint32_t i = 0; i < FUNCTIONS; i++)
@@ -50,7 +50,7 @@ static void end(void)
 static void set_node(uint32_t index, uint32_t parent, uint32_t function, uint64_t ended,
                      int64_t self)
 {
-    const struct counters_pages pages = trace_pages(&made.session.calls);
+    const struct counters_pages pages = calls_pages(&made.session.calls);
     struct probe_node *nodes =
         (struct probe_node *)((uint8_t *)pages.shared + counters_nodes_offset(&pages, 0));
     nodes[index] = (struct probe_node){(uint64_t)parent << 32 | (function + 1), ended, ended, self};

@@ -27,18 +27,18 @@ static void make(struct governed *governed, const struct probe_backend *backend)
             .name = names[i], .start = SITE * (i + 1), .site = SITE * (i + 1)};
     made_file(&governed->made, "/app/program", 0, governed->functions, FUNCTIONS);
     for (size_t i = 0; i < FUNCTIONS; i++)
-        made_probe(&governed->made, (struct trace_probe){.function = &governed->functions[i],
-                                                         .tier = PROBE_FULL,
-                                                         .is_chosen = true,
-                                                         .is_placed = true});
+        made_probe(&governed->made, (struct probing_probe){.function = &governed->functions[i],
+                                                           .tier = PROBE_FULL,
+                                                           .is_chosen = true,
+                                                           .is_placed = true});
     session->options.max_overhead = 5;
     session->options.rest_ns = TRACE_NEVER;
     session->times.start.ticks = UINT64_MAX / 2; /* a tick is a nanosecond */
     session->process.shared->cost = (struct probe_cost){.whole = 100, .count = 10};
-    CU_ASSERT_EQUAL_FATAL(trace_ranges_begin(&session->probing, NULL), 0);
-    trace_switch(&session->probing);
+    CU_ASSERT_EQUAL_FATAL(probing_ranges_begin(&session->probing, NULL), 0);
+    probing_switch(&session->probing);
     /* its CPU time is what the test says: it has ended */
-    const struct trace_process process = {.pid = getpid(), .fd = -1, .is_over = true};
+    const struct calls_process process = {.pid = getpid(), .fd = -1, .is_over = true};
     CU_ASSERT_EQUAL_FATAL(sprof_vec_push(&session->processes.list, process), 0);
     session->times.start.ns = 0;
 }
@@ -113,7 +113,7 @@ static void test_allocator(void)
     make(&governed, &in_memory);
     governed.made.session.probes.items[HOT].operation = PROBE_HEAP_ALLOCATE;
     look(&governed, 9000000);
-    CU_ASSERT_EQUAL(governed.made.session.probes.items[HOT].governed, TRACE_GOVERNED_COUNT);
+    CU_ASSERT_EQUAL(governed.made.session.probes.items[HOT].governed, PROBING_GOVERNED_COUNT);
     CU_ASSERT_EQUAL(made_tier(&governed.made, HOT), PROBE_BYTES);
     made_end(&governed.made);
 }

@@ -12,7 +12,7 @@ static void make(struct made *made, const struct probe_backend *backend)
 {
     made_begin(made, backend, 1);
     counters_read_clocks(&made->trace.clock.opened_ns, &made->trace.clock.opened_ticks);
-    CU_ASSERT_EQUAL_FATAL(trace_ranges_begin(&made->session.probing, NULL), 0);
+    CU_ASSERT_EQUAL_FATAL(probing_ranges_begin(&made->session.probing, NULL), 0);
     usleep(1000); /* so both clocks have gone on */
     trace_lease_make(&made->session);
 }

@@ -100,7 +100,7 @@ static void test_options_of_uprobes(void)
         CU_ASSERT_PTR_NOT_NULL_FATAL(flag);
         CU_ASSERT_STRING_EQUAL(flag, cases[i].flag);
         CU_ASSERT_EQUAL(trace_uprobes_check(&cases[i].options, &error), SPROF_EUSAGE);
-        CU_ASSERT_EQUAL(trace_warns(&cases[i].options), i >= 7 && i <= 10);
+        CU_ASSERT_EQUAL(calls_warns(&cases[i].options), i >= 7 && i <= 10);
     }
 }
 
@@ -134,14 +134,14 @@ static void test_limits_of_calls(void)
         functions[i] = (struct plan_function){.name = names[i], .start = 0x100 * (i + 1)};
     made_file(&made, "/app/program", 0, functions, 4);
     for (size_t i = 0; i < 4; i++)
-        made_probe(&made, (struct trace_probe){
+        made_probe(&made, (struct probing_probe){
                               .function = &functions[i], .tier = PROBE_FULL, .is_chosen = i < 3});
     session->trace->clock.tick_ns = 1;
     session->options.warn = (struct trace_warn_options){
         .over = over, .over_count = 3, .heap = heap, .heap_count = 2, .stack_percent = 50};
-    CU_ASSERT_EQUAL(trace_warnings_check(&session->options, &error), 0);
-    CU_ASSERT_EQUAL_FATAL(trace_warnings_begin(&session->calls, 0, &error), 0);
-    CU_ASSERT_EQUAL_FATAL(trace_heap_begin(&session->probing, 0, &error), 0);
+    CU_ASSERT_EQUAL(calls_warnings_check(&session->options, &error), 0);
+    CU_ASSERT_EQUAL_FATAL(calls_warnings_begin(&session->calls, 0, &error), 0);
+    CU_ASSERT_EQUAL_FATAL(probing_heap_begin(&session->probing, 0, &error), 0);
     CU_ASSERT_EQUAL(session->process.shared->heap.are_checked, 1);
     const struct probe_shared *shared = session->process.shared;
     for (size_t i = 0; i < 4; i++) {
@@ -150,7 +150,7 @@ static void test_limits_of_calls(void)
     }
     CU_ASSERT_EQUAL(atomic_load(&shared->warnings.stack_part), 129);
     CU_ASSERT_EQUAL(made.log.said.length, 0);
-    trace_warnings_free(&session->calls);
+    calls_warnings_free(&session->calls);
     made_end(&made);
 }
 
@@ -165,16 +165,16 @@ static void test_limits_of_nothing(void)
     struct trace_session *session = &made.session;
     made.trace.membership = &trace_of_one;
     made_file(&made, "/app/program", 0, &function, 1);
-    made_probe(&made,
-               (struct trace_probe){.function = &function, .tier = PROBE_FULL, .is_chosen = true});
+    made_probe(&made, (struct probing_probe){
+                          .function = &function, .tier = PROBE_FULL, .is_chosen = true});
     session->trace->clock.tick_ns = 1;
     session->options.warn = (struct trace_warn_options){.over = &bad, .over_count = 1};
-    CU_ASSERT_EQUAL(trace_warnings_check(&session->options, &error), SPROF_EUSAGE);
+    CU_ASSERT_EQUAL(calls_warnings_check(&session->options, &error), SPROF_EUSAGE);
     session->options.warn.over = &lost;
-    CU_ASSERT_EQUAL(trace_warnings_check(&session->options, &error), 0);
-    CU_ASSERT_EQUAL(trace_warnings_begin(&session->calls, 0, &error), 0);
+    CU_ASSERT_EQUAL(calls_warnings_check(&session->options, &error), 0);
+    CU_ASSERT_EQUAL(calls_warnings_begin(&session->calls, 0, &error), 0);
     CU_ASSERT_TRUE(made_said(&made, "warn-over"));
-    trace_warnings_free(&session->calls);
+    calls_warnings_free(&session->calls);
     made_end(&made);
 }
 
@@ -188,10 +188,10 @@ static void test_heap_of_no_allocator(void)
     made_begin(&made, &in_memory, 1);
     made_file(&made, "/app/program", 0, &function, 1);
     CU_ASSERT_EQUAL(
-        trace_heap_operation(&made.session.options, &made.session.files.items[0], &function), 0);
-    CU_ASSERT_EQUAL(trace_heap_check_probes(&made.session.probing, &error), 0);
+        probing_heap_operation(&made.session.options, &made.session.files.items[0], &function), 0);
+    CU_ASSERT_EQUAL(probing_heap_check_probes(&made.session.probing, &error), 0);
     made.session.options.warn = (struct trace_warn_options){.heap = &heap, .heap_count = 1};
-    CU_ASSERT_EQUAL(trace_heap_check_probes(&made.session.probing, &error), SPROF_EUNSUPPORTED);
+    CU_ASSERT_EQUAL(probing_heap_check_probes(&made.session.probing, &error), SPROF_EUNSUPPORTED);
     CU_ASSERT_PTR_NOT_NULL(strstr(error.message, "no file of the program has malloc"));
     made_end(&made);
 }

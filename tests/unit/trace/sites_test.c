@@ -77,11 +77,11 @@ static void choose(const struct fixture *fixture)
 {
     session.probes.count = 0;
     for (size_t i = 0; i < FUNCTIONS; i++) {
-        const struct trace_probe probe = {.function = fixture_function(fixture, functions[i]),
-                                          .tier = !strcmp(functions[i], "counted")   ? PROBE_COUNT
-                                                  : !strcmp(functions[i], "longjmp") ? PROBE_JUMP
-                                                                                     : PROBE_FULL,
-                                          .is_chosen = true};
+        const struct probing_probe probe = {.function = fixture_function(fixture, functions[i]),
+                                            .tier = !strcmp(functions[i], "counted")   ? PROBE_COUNT
+                                                    : !strcmp(functions[i], "longjmp") ? PROBE_JUMP
+                                                                                       : PROBE_FULL,
+                                            .is_chosen = true};
         CU_ASSERT_EQUAL_FATAL(sprof_vec_push(&session.probes, probe), 0);
     }
 }
@@ -122,7 +122,7 @@ static void test_entries_and_ends(void)
     const struct image_request request = {.file = {.path = fixture.path}};
     CU_ASSERT_EQUAL_FATAL(image_open(&image, &request, &error), 0);
     choose(&fixture);
-    const struct trace_file file = {.plan = fixture.plan, .count = FUNCTIONS};
+    const struct probing_file file = {.plan = fixture.plan, .count = FUNCTIONS};
     CU_ASSERT_EQUAL_FATAL(trace_uprobe_sites_find(&sites, &session, &file, image), 0);
     check(&fixture, image, &sites);
     for (size_t i = 0; i < FUNCTIONS; i++) {

@@ -6,7 +6,7 @@
 enum { MANY = 2000 };
 static const struct trace_call_cost second = {.timed_ns = 36, .counted_ns = 2.3, .cpu_ns = 1e9};
 
-static struct trace_spent spent(enum trace_governed does, double calls, double self_ns)
+static struct trace_spent spent(enum probing_governed does, double calls, double self_ns)
 {
     return (struct trace_spent){.does = does, .calls = calls, .self_ns = self_ns};
 }
@@ -14,16 +14,16 @@ static struct trace_spent spent(enum trace_governed does, double calls, double s
 /* What a call took more with its probe than without, of so many functions called in turns, where
  * one of them came each `between_ns`. */
 static const struct {
-    enum trace_governed does;
+    enum probing_governed does;
     size_t functions;
     double between_ns, more_ns;
 } measured[] = {
-    {TRACE_GOVERNED_NOT, 1, 38, 35},          {TRACE_GOVERNED_COUNT, 8, 64, 3.1},
-    {TRACE_GOVERNED_NOT, 8, 307, 33.4},       {TRACE_GOVERNED_COUNT, 64, 592, 4.4},
-    {TRACE_GOVERNED_NOT, 64, 2474, 33.8},     {TRACE_GOVERNED_COUNT, 256, 2757, 5.5},
-    {TRACE_GOVERNED_NOT, 256, 10660, 36.4},   {TRACE_GOVERNED_COUNT, 1024, 26962, 20},
-    {TRACE_GOVERNED_NOT, 1024, 63930, 56},    {TRACE_GOVERNED_COUNT, 4096, 272800, 53.4},
-    {TRACE_GOVERNED_NOT, 4096, 431350, 92.1},
+    {PROBING_GOVERNED_NOT, 1, 38, 35},          {PROBING_GOVERNED_COUNT, 8, 64, 3.1},
+    {PROBING_GOVERNED_NOT, 8, 307, 33.4},       {PROBING_GOVERNED_COUNT, 64, 592, 4.4},
+    {PROBING_GOVERNED_NOT, 64, 2474, 33.8},     {PROBING_GOVERNED_COUNT, 256, 2757, 5.5},
+    {PROBING_GOVERNED_NOT, 256, 10660, 36.4},   {PROBING_GOVERNED_COUNT, 1024, 26962, 20},
+    {PROBING_GOVERNED_NOT, 1024, 63930, 56},    {PROBING_GOVERNED_COUNT, 4096, 272800, 53.4},
+    {PROBING_GOVERNED_NOT, 4096, 431350, 92.1},
 };
 
 static void test_calls_take_what_was_measured(void)
@@ -42,8 +42,8 @@ static void test_calls_take_what_was_measured(void)
 /* However cold it is: what a call takes is bounded, and hardly more by what others did before. */
 static void test_calls_of_others_make_none_dearer(void)
 {
-    struct trace_spent alone = spent(TRACE_GOVERNED_COUNT, 20000, 0);
-    struct trace_spent among[] = {alone, spent(TRACE_GOVERNED_COUNT, 2e7, 0)};
+    struct trace_spent alone = spent(PROBING_GOVERNED_COUNT, 20000, 0);
+    struct trace_spent among[] = {alone, spent(PROBING_GOVERNED_COUNT, 2e7, 0)};
     trace_spent_ns(&alone, 1, &second);
     trace_spent_ns(among, 2, &second);
     CU_ASSERT_DOUBLE_EQUAL(among[0].ns, alone.ns, 1);
@@ -51,8 +51,8 @@ static void test_calls_of_others_make_none_dearer(void)
 
 static void test_all_take_no_longer_than_the_program_ran(void)
 {
-    struct trace_spent list[] = {spent(TRACE_GOVERNED_NOT, 2e7, 0),
-                                 spent(TRACE_GOVERNED_NOT, 2e7, 0)};
+    struct trace_spent list[] = {spent(PROBING_GOVERNED_NOT, 2e7, 0),
+                                 spent(PROBING_GOVERNED_NOT, 2e7, 0)};
     CU_ASSERT_DOUBLE_EQUAL(trace_spent_ns(list, 2, &second), second.cpu_ns, 1);
     CU_ASSERT_DOUBLE_EQUAL(list[0].ns + list[1].ns, second.cpu_ns, 1);
     CU_ASSERT_TRUE(list[0].counted_ns < list[0].timed_ns);
@@ -62,13 +62,13 @@ static double left_of(const struct trace_spent *list, size_t count)
 {
     double sum_ns = 0;
     for (size_t i = 0; i < count; i++)
-        sum_ns += list[i].becomes == TRACE_GOVERNED_OFF     ? 0
-                  : list[i].becomes == TRACE_GOVERNED_COUNT ? list[i].counted_ns
-                                                            : list[i].timed_ns;
+        sum_ns += list[i].becomes == PROBING_GOVERNED_OFF     ? 0
+                  : list[i].becomes == PROBING_GOVERNED_COUNT ? list[i].counted_ns
+                                                              : list[i].timed_ns;
     return sum_ns;
 }
 
-static size_t count_of(const struct trace_spent *list, size_t count, enum trace_governed what)
+static size_t count_of(const struct trace_spent *list, size_t count, enum probing_governed what)
 {
     size_t found = 0;
     for (size_t i = 0; i < count; i++)
@@ -81,46 +81,46 @@ static void test_one_decision_reaches_the_limit(void)
 {
     static struct trace_spent list[MANY];
     for (size_t i = 0; i < MANY; i++)
-        list[i] = spent(TRACE_GOVERNED_NOT, i < MANY / 2 ? 9000 : 1000, (double)(i % 50));
+        list[i] = spent(PROBING_GOVERNED_NOT, i < MANY / 2 ? 9000 : 1000, (double)(i % 50));
     const double limit_ns = 0.04 * second.cpu_ns;
     CU_ASSERT_TRUE(trace_spent_ns(list, MANY, &second) > limit_ns);
     trace_spent_lower(list, MANY, limit_ns);
     CU_ASSERT_TRUE(left_of(list, MANY) <= limit_ns);
     CU_ASSERT_TRUE(left_of(list, MANY) > 0.95 * limit_ns);
-    CU_ASSERT_TRUE(count_of(list, MANY, TRACE_GOVERNED_OFF) > 0);
-    CU_ASSERT_TRUE(count_of(list, MANY, TRACE_GOVERNED_COUNT) > 0);
+    CU_ASSERT_TRUE(count_of(list, MANY, PROBING_GOVERNED_OFF) > 0);
+    CU_ASSERT_TRUE(count_of(list, MANY, PROBING_GOVERNED_COUNT) > 0);
 }
 
 static void test_the_shortest_calls_are_counted_first(void)
 {
-    struct trace_spent list[] = {spent(TRACE_GOVERNED_NOT, 1e6, 700),
-                                 spent(TRACE_GOVERNED_NOT, 1e6, 50),
-                                 spent(TRACE_GOVERNED_NOT, 300, 1e6)};
+    struct trace_spent list[] = {spent(PROBING_GOVERNED_NOT, 1e6, 700),
+                                 spent(PROBING_GOVERNED_NOT, 1e6, 50),
+                                 spent(PROBING_GOVERNED_NOT, 300, 1e6)};
     trace_spent_ns(list, 3, &second);
     trace_spent_lower(list, 3, 0.05 * second.cpu_ns);
     for (size_t i = 0; i < 3; i++)
         CU_ASSERT_EQUAL(list[i].becomes,
-                        list[i].self_ns == 50 ? TRACE_GOVERNED_COUNT : TRACE_GOVERNED_NOT);
+                        list[i].self_ns == 50 ? PROBING_GOVERNED_COUNT : PROBING_GOVERNED_NOT);
 }
 
 /* One that is too hot even to be counted is off in one step; the heap check's goes on counting. */
 static void test_what_is_too_hot_is_off(void)
 {
-    struct trace_spent list[] = {spent(TRACE_GOVERNED_NOT, 1e7, 2),
-                                 spent(TRACE_GOVERNED_NOT, 1e7, 1)};
+    struct trace_spent list[] = {spent(PROBING_GOVERNED_NOT, 1e7, 2),
+                                 spent(PROBING_GOVERNED_NOT, 1e7, 1)};
     list[1].must_count = true;
     trace_spent_ns(list, 2, &second);
     trace_spent_lower(list, 2, 0.01 * second.cpu_ns);
     for (size_t i = 0; i < 2; i++)
         CU_ASSERT_EQUAL(list[i].becomes,
-                        list[i].must_count ? TRACE_GOVERNED_COUNT : TRACE_GOVERNED_OFF);
+                        list[i].must_count ? PROBING_GOVERNED_COUNT : PROBING_GOVERNED_OFF);
 }
 
 static void test_what_fits_is_left_alone(void)
 {
-    struct trace_spent list[] = {spent(TRACE_GOVERNED_NOT, 1e5, 2),
-                                 spent(TRACE_GOVERNED_COUNT, 1e5, 1),
-                                 spent(TRACE_GOVERNED_OFF, 1e5, 1)};
+    struct trace_spent list[] = {spent(PROBING_GOVERNED_NOT, 1e5, 2),
+                                 spent(PROBING_GOVERNED_COUNT, 1e5, 1),
+                                 spent(PROBING_GOVERNED_OFF, 1e5, 1)};
     trace_spent_ns(list, 3, &second);
     trace_spent_lower(list, 3, 0.05 * second.cpu_ns);
     for (size_t i = 0; i < 3; i++)
