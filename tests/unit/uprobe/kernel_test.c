@@ -1,13 +1,8 @@
 /* The kernel counts and times calls of functions of this program. */
-#include "arch/probe.h"
-#include "tests/unit/skip.h"
-#include "uprobe/kernel.h"
+#include "tests/unit/uprobe/probed.h"
 #include "uprobe/own_cost.h"
 
-#include <CUnit/CUnit.h>
-#include <stdio.h>
 #include <string.h>
-#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -18,77 +13,26 @@ struct subject {
     uint64_t entry, end; /* offsets in the file */
 };
 
-static uint64_t offset_of(const void *code)
-{
-    char line[512];
-    uint64_t offset = 0;
-    FILE *maps = fopen("/proc/self/maps", "re");
-    while (maps && !offset && fgets(line, sizeof line, maps)) {
-        unsigned long start, end, from;
-        if (sscanf(line, "%lx-%lx %*s %lx", &start, &end, &from) == 3 && (uintptr_t)code >= start &&
-            (uintptr_t)code < end)
-            offset = (uintptr_t)code - start + from;
-    }
-    if (maps)
-        fclose(maps);
-    return offset;
-}
-
 /* A function that returns, and the end of its only way. */
 static struct subject find_subject(void)
 {
     for (size_t i = 0; i < ARCH_UPROBE_SUBJECTS; i++) {
         const struct arch_uprobe_subject *code = &arch_uprobe_subjects[i];
         if (code->end && !code->jumps)
-            return (struct subject){code, offset_of((const void *)(uintptr_t)code->function),
-                                    offset_of(code->end)};
+            return (struct subject){code, probed_offset((const void *)(uintptr_t)code->function),
+                                    probed_offset(code->end)};
     }
     CU_FAIL_FATAL("no subject returns");
     return (struct subject){0};
 }
 
-static void refuse(void *context, const struct uprobe_site *site)
+static void attach(struct uprobe_kernel *kernel, const struct subject *subject, uint32_t function)
 {
-    (void)site;
-    (*(int *)context)++;
-}
-
-/* False, and skipped, where uprobes are not to be had. */
-static bool open_kernel(struct uprobe_kernel *kernel)
-{
-    struct sprof_error error = {0};
-    const int result = uprobe_kernel_open(kernel, &error);
-    if (!result)
-        return true;
-    CU_ASSERT(result == SPROF_EUNSUPPORTED || result == SPROF_EPERMISSION);
-    sprof_test_skip("%s", error.message);
-    uprobe_kernel_close(kernel);
-    return false;
-}
-
-static const struct uprobe_stat *stat_of(const struct uprobe_figures *figures, uint32_t function)
-{
-    for (size_t i = 0; i < figures->keys.count; i++)
-        if (figures->keys.items[i].function == function &&
-            figures->keys.items[i].tid == (uint32_t)syscall(SYS_gettid))
-            return &figures->stats.items[i];
-    return NULL;
-}
-
-static int attach(struct uprobe_kernel *kernel, const struct subject *subject, uint32_t function)
-{
-    const uint32_t entry = subject->code->entry == ARCH_UPROBE_EMULATES ? UPROBE_ENTRY_PUSH
-                           : subject->code->entry == ARCH_UPROBE_SKIPS  ? UPROBE_ENTRY_NOP
-                                                                        : UPROBE_ENTRY_STEP;
+    const uint32_t entry = probed_entry((const void *)(uintptr_t)subject->code->function);
     const struct uprobe_site sites[] = {
         {subject->entry, UPROBE_COOKIE(function, entry, UPROBE_EXIT_NOT, 0), function},
         {subject->end, UPROBE_COOKIE(0, UPROBE_ENTRY_NOT, UPROBE_EXIT_RETURN, 0), function}};
-    struct sprof_error error = {0};
-    int refused = 0;
-    const int result = uprobe_kernel_attach(kernel, "/proc/self/exe", sites, 2, getpid(), refuse,
-                                            &refused, &error);
-    CU_ASSERT_EQUAL(refused, 0);
-    return result;
+    probed_place(kernel, sites, 2, getpid());
 }
 
 static void call(const struct subject *subject)
@@ -102,26 +46,23 @@ static void test_tiers(void)
 {
     struct uprobe_kernel kernel;
     struct uprobe_figures figures = {0};
-    if (!open_kernel(&kernel))
+    if (!probed_open(&kernel))
         return;
     const struct subject subject = find_subject();
-    CU_ASSERT_EQUAL_FATAL(attach(&kernel, &subject, TIMED), 0);
+    attach(&kernel, &subject, TIMED);
     call(&subject);
-    CU_ASSERT_EQUAL(uprobe_kernel_read(&kernel, &figures), 0);
-    CU_ASSERT_PTR_NULL(stat_of(&figures, TIMED));
+    CU_ASSERT_PTR_NULL(probed_stat(&kernel, &figures, TIMED));
 
     kernel.control->tiers[TIMED] = UPROBE_COUNT;
     call(&subject);
-    CU_ASSERT_EQUAL(uprobe_kernel_read(&kernel, &figures), 0);
-    const struct uprobe_stat *stat = stat_of(&figures, TIMED);
+    const struct uprobe_stat *stat = probed_stat(&kernel, &figures, TIMED);
     CU_ASSERT_PTR_NOT_NULL_FATAL(stat);
     CU_ASSERT_EQUAL(stat->counted, CALLS);
     CU_ASSERT_EQUAL(stat->calls, 0);
 
     kernel.control->tiers[TIMED] = UPROBE_TIME;
     call(&subject);
-    CU_ASSERT_EQUAL(uprobe_kernel_read(&kernel, &figures), 0);
-    CU_ASSERT_PTR_NOT_NULL_FATAL(stat = stat_of(&figures, TIMED));
+    CU_ASSERT_PTR_NOT_NULL_FATAL(stat = probed_stat(&kernel, &figures, TIMED));
     CU_ASSERT_EQUAL(stat->counted, CALLS);
     CU_ASSERT_EQUAL(stat->calls, CALLS);
     CU_ASSERT_EQUAL(stat->ends[UPROBE_RETURNS], CALLS);
@@ -134,8 +75,7 @@ static void test_tiers(void)
 
     uprobe_kernel_detach(&kernel);
     call(&subject);
-    CU_ASSERT_EQUAL(uprobe_kernel_read(&kernel, &figures), 0);
-    CU_ASSERT_PTR_NOT_NULL_FATAL(stat = stat_of(&figures, TIMED));
+    CU_ASSERT_PTR_NOT_NULL_FATAL(stat = probed_stat(&kernel, &figures, TIMED));
     CU_ASSERT_EQUAL(stat->calls + stat->counted, 2 * CALLS);
     uprobe_figures_release(&figures);
     uprobe_kernel_close(&kernel);
@@ -146,28 +86,26 @@ static void test_forget(void)
 {
     struct uprobe_kernel kernel;
     struct uprobe_figures figures = {0};
-    if (!open_kernel(&kernel))
+    if (!probed_open(&kernel))
         return;
     const struct subject subject = find_subject();
     const struct uprobe_key key = {(uint32_t)syscall(SYS_gettid), TIMED};
     kernel.control->tiers[TIMED] = kernel.control->tiers[COUNTED] = UPROBE_COUNT;
-    CU_ASSERT_EQUAL_FATAL(attach(&kernel, &subject, TIMED), 0);
+    attach(&kernel, &subject, TIMED);
     call(&subject);
     uprobe_kernel_detach(&kernel);
-    CU_ASSERT_EQUAL_FATAL(attach(&kernel, &subject, COUNTED), 0);
+    attach(&kernel, &subject, COUNTED);
     call(&subject);
     uprobe_kernel_detach(&kernel);
     uprobe_kernel_forget(&kernel, &key);
     uprobe_kernel_forget_thread(&kernel, key.tid);
-    CU_ASSERT_EQUAL(uprobe_kernel_read(&kernel, &figures), 0);
-    CU_ASSERT_PTR_NULL(stat_of(&figures, TIMED));
-    CU_ASSERT_PTR_NOT_NULL_FATAL(stat_of(&figures, COUNTED));
-    CU_ASSERT_EQUAL(stat_of(&figures, COUNTED)->counted, CALLS);
-    CU_ASSERT_EQUAL_FATAL(attach(&kernel, &subject, TIMED), 0);
+    CU_ASSERT_PTR_NULL(probed_stat(&kernel, &figures, TIMED));
+    CU_ASSERT_PTR_NOT_NULL_FATAL(probed_stat(&kernel, &figures, COUNTED));
+    CU_ASSERT_EQUAL(probed_stat(&kernel, &figures, COUNTED)->counted, CALLS);
+    attach(&kernel, &subject, TIMED);
     subject.code->function();
-    CU_ASSERT_EQUAL(uprobe_kernel_read(&kernel, &figures), 0);
-    CU_ASSERT_PTR_NOT_NULL_FATAL(stat_of(&figures, TIMED));
-    CU_ASSERT_EQUAL(stat_of(&figures, TIMED)->counted, 1);
+    CU_ASSERT_PTR_NOT_NULL_FATAL(probed_stat(&kernel, &figures, TIMED));
+    CU_ASSERT_EQUAL(probed_stat(&kernel, &figures, TIMED)->counted, 1);
     uprobe_figures_release(&figures);
     uprobe_kernel_close(&kernel);
 }
@@ -179,24 +117,23 @@ static void test_refused(void)
     struct uprobe_figures figures = {0};
     struct sprof_error error = {0};
     int refused = 0;
-    if (!open_kernel(&kernel))
+    if (!probed_open(&kernel))
         return;
     const struct subject subject = find_subject();
     const uint64_t cookie = UPROBE_COOKIE(COUNTED, UPROBE_ENTRY_STEP, UPROBE_EXIT_NOT, 0);
     const struct uprobe_site sites[] = {
         {UINT64_C(1) << 40, 0, 1}, {subject.entry, cookie, COUNTED}, {UINT64_C(3) << 40, 0, 2}};
     kernel.control->tiers[COUNTED] = UPROBE_COUNT;
-    CU_ASSERT_EQUAL(uprobe_kernel_attach(&kernel, "/proc/self/exe", sites, 0, getpid(), refuse,
-                                         &refused, &error),
+    CU_ASSERT_EQUAL(uprobe_kernel_attach(&kernel, "/proc/self/exe", sites, 0, getpid(),
+                                         probed_refuse, &refused, &error),
                     0);
-    CU_ASSERT_EQUAL(uprobe_kernel_attach(&kernel, "/proc/self/exe", sites, 3, getpid(), refuse,
-                                         &refused, &error),
+    CU_ASSERT_EQUAL(uprobe_kernel_attach(&kernel, "/proc/self/exe", sites, 3, getpid(),
+                                         probed_refuse, &refused, &error),
                     0);
     CU_ASSERT_EQUAL(refused, 2);
     call(&subject);
-    CU_ASSERT_EQUAL(uprobe_kernel_read(&kernel, &figures), 0);
-    CU_ASSERT_PTR_NOT_NULL_FATAL(stat_of(&figures, COUNTED));
-    CU_ASSERT_EQUAL(stat_of(&figures, COUNTED)->counted, CALLS);
+    CU_ASSERT_PTR_NOT_NULL_FATAL(probed_stat(&kernel, &figures, COUNTED));
+    CU_ASSERT_EQUAL(probed_stat(&kernel, &figures, COUNTED)->counted, CALLS);
     uprobe_figures_release(&figures);
     uprobe_kernel_close(&kernel);
 }
@@ -206,19 +143,19 @@ static void test_nothing_there(void)
     struct uprobe_kernel kernel;
     struct sprof_error error = {0};
     int refused = 0;
-    if (!open_kernel(&kernel))
+    if (!probed_open(&kernel))
         return;
     const struct uprobe_site site = {0x1000, 0, 1};
     const pid_t ended = fork();
     if (!ended)
         _exit(0);
     waitpid(ended, NULL, 0);
-    CU_ASSERT_EQUAL(
-        uprobe_kernel_attach(&kernel, "/proc/self/exe", &site, 1, ended, refuse, &refused, &error),
-        SPROF_ENOTFOUND);
+    CU_ASSERT_EQUAL(uprobe_kernel_attach(&kernel, "/proc/self/exe", &site, 1, ended, probed_refuse,
+                                         &refused, &error),
+                    SPROF_ENOTFOUND);
     CU_ASSERT_PTR_NOT_NULL(strstr(error.message, "is gone"));
-    CU_ASSERT(uprobe_kernel_attach(&kernel, "/no/such/file", &site, 1, getpid(), refuse, &refused,
-                                   &error) < 0);
+    CU_ASSERT(uprobe_kernel_attach(&kernel, "/no/such/file", &site, 1, getpid(), probed_refuse,
+                                   &refused, &error) < 0);
     CU_ASSERT_EQUAL(refused, 0);
     CU_ASSERT_EQUAL(kernel.links.count, 0);
     uprobe_kernel_close(&kernel);
@@ -231,7 +168,7 @@ static void test_own_cost(void)
     struct uprobe_kernel kernel;
     struct uprobe_figures figures = {0};
     struct sprof_error error = {0};
-    if (!open_kernel(&kernel))
+    if (!probed_open(&kernel))
         return;
     const int result = uprobe_own_cost_measure(&kernel, &error);
     if (result == SPROF_EUNSUPPORTED) {
