@@ -16,7 +16,8 @@ struct marking {
     struct sprof_map inclusive;  /* function → work of the thread below it */
     struct sprof_map last_added; /* function → number of the last sample that was added to it */
     uint64_t added;
-    uint64_t work_ns, all_ns; /* of the thread */
+    uint64_t work_ns, all_ns; /* of the thread … */
+    uint64_t wanted_ns;       /* … and its time with a CPU, or without one that it wants */
 };
 
 static int compare(const void *left, const void *right, void *context)
@@ -28,13 +29,31 @@ static int compare(const void *left, const void *right, void *context)
     return a < b ? -1 : a > b;
 }
 
+/* Which call it is: what an application function called to wait, or to do something. */
+static uint64_t call_of(const struct why_table *table, const struct why_sample *sample)
+{
+    const uint32_t entry = table->stacks.items[sample->stack].entry;
+    return (uint64_t)why_owner(table, sample) << 32 | entry;
+}
+
+/* A thread that was woken wants a CPU where it waited, however long: that is no work there. */
+static bool is_waking(const struct why_table *table, const struct why_sample *sample,
+                      const struct why_sample *beside)
+{
+    return beside && sample->cause == WHY_READY && why_cause_is_wait(beside->cause) &&
+           call_of(table, sample) == call_of(table, beside);
+}
+
 /* Adds a sample's work to each function on its stack, once to those that recur. */
-static int add_work(struct marking *marking, const struct why_sample *sample)
+static int add_work(struct marking *marking, const struct why_sample *sample, bool is_waking)
 {
     const struct why_stack *stack = &marking->table->stacks.items[sample->stack];
     const struct why_place *frames = why_frames(marking->table, stack);
     marking->all_ns += sample->weight_ns;
     if (why_cause_is_wait(sample->cause))
+        return 0;
+    marking->wanted_ns += sample->weight_ns;
+    if (is_waking)
         return 0;
     marking->work_ns += sample->weight_ns;
     marking->added++;
@@ -91,17 +110,10 @@ static bool is_idle(const struct marking *marking, const struct why_sample *samp
         return false;
     if (waits_for_children(marking->table, sample))
         return true;
-    if (marking->work_ns * 1000 < marking->all_ns * WORKS_PER_MILLE || !marking->work_ns)
+    if (marking->wanted_ns * 1000 < marking->all_ns * WORKS_PER_MILLE || !marking->work_ns)
         return true;
     const struct why_stack *stack = &marking->table->stacks.items[sample->stack];
     return depth_below_loop(marking, stack) <= (brings_work(sample->cause) ? 2 : 1);
-}
-
-/* Which call it is: what an application function called to wait, or to do something. */
-static uint64_t call_of(const struct why_table *table, const struct why_sample *sample)
-{
-    const uint32_t entry = table->stacks.items[sample->stack].entry;
-    return (uint64_t)why_owner(table, sample) << 32 | entry;
 }
 
 /* Calls that do nothing but wait. */
@@ -137,9 +149,15 @@ static int mark_thread(struct marking *marking, size_t from, size_t to)
     struct why_sample *samples = marking->table->samples.items;
     int result = 0;
     sprof_map_clear(&marking->inclusive);
-    marking->work_ns = marking->all_ns = 0;
-    for (size_t i = from; i < to && !result; i++)
-        result = add_work(marking, &samples[marking->order[i]]);
+    marking->work_ns = marking->all_ns = marking->wanted_ns = 0;
+    for (size_t i = from; i < to && !result; i++) {
+        const struct why_sample *sample = &samples[marking->order[i]],
+                                *before = i > from ? &samples[marking->order[i - 1]] : NULL,
+                                *after = i + 1 < to ? &samples[marking->order[i + 1]] : NULL;
+        result = add_work(marking, sample,
+                          is_waking(marking->table, sample, before) ||
+                              is_waking(marking->table, sample, after));
+    }
     for (size_t i = from; i < to; i++)
         samples[marking->order[i]].is_idle = is_idle(marking, &samples[marking->order[i]]);
     return result ? result : mark_calls(marking, from, to);

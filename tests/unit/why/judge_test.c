@@ -97,6 +97,20 @@ static void test_a_thread_without_a_cpu_makes_no_culprit(void)
     why_table_release(&scene.table);
 }
 
+/* Where it sleeps within its work, it mostly is when it wants a CPU: the helper is no loop. */
+static void test_a_sleep_that_ends_without_a_cpu_is_named(void)
+{
+    struct scene scene = {0};
+    const uint32_t thread = scene_thread(&scene, "prog");
+    for (int i = 0; i < 100; i++) {
+        spread(&scene, thread, 6);
+        scene_add(&scene, thread, WHY_SLEEP, 4 * MS, "main handle load fill:usleep");
+        scene_add(&scene, thread, WHY_READY, 400 * MS, "main handle load fill:usleep");
+    }
+    scene_says(&scene, "fill sleeps in usleep");
+    why_table_release(&scene.table);
+}
+
 static void test_nothing_but_ready_is_starved(void)
 {
     struct scene scene = {0};
@@ -451,6 +465,8 @@ void sprof_suite_why_judge(void)
     CU_add_test(suite, "causes have words", test_causes_have_words);
     CU_add_test(suite, "a thread without a CPU makes no culprit",
                 test_a_thread_without_a_cpu_makes_no_culprit);
+    CU_add_test(suite, "a sleep that ends without a CPU",
+                test_a_sleep_that_ends_without_a_cpu_is_named);
     CU_add_test(suite, "nothing but ready is starved", test_nothing_but_ready_is_starved);
     CU_add_test(suite, "waits for work are idle", test_waits_for_work_are_idle);
     CU_add_test(suite, "waits for children are idle", test_waits_for_children_are_idle);
