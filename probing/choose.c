@@ -372,10 +372,13 @@ static int nothing_chosen(const struct chooser *chooser, struct sprof_error *err
                                                                      : chooser->executable);
     else if (!chooser->found)
         code = sprof_error_set(
-            error, SPROF_ENOTFOUND, 0, "--function '%s' finds none of %zu function%s%s%s",
+            error, SPROF_ENOTFOUND, 0, "--%s '%s' finds none of %zu function%s%s%s",
+            options->function_option ? options->function_option : "function",
             options->function_count ? options->functions[0] : "", chooser->seen,
             sprof_plural(chooser->seen), near.text ? near.text : "",
-            options->module_count ? "" : "; those of libraries are looked at with --module");
+            options->module_count      ? ""
+            : options->function_option ? "; those of libraries are not looked at"
+                                       : "; those of libraries are looked at with --module");
     else if (chooser->session->way->only_embedded)
         code =
             sprof_error_set(error, SPROF_EUNSUPPORTED, 0,

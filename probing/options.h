@@ -91,6 +91,7 @@ struct trace_options {
      * functions. */
     const char *const *functions;
     size_t function_count;
+    const char *function_option; /* in messages; NULL: "function" */
     /* "RE" or "RE:DEPTH": functions and their callees, to that depth. Only these and `functions`
      * are chosen then. */
     const char *const *children_of;

@@ -369,6 +369,18 @@ static void append_calls_end(struct sprof_str *text, const struct why_verdict *v
         sprof_str_appendf(text, "\n  %.1f s", circumstances->took_s);
 }
 
+static void append_nothing(struct sprof_str *text, const struct why_circumstances *circumstances)
+{
+    if (circumstances->has_ended)
+        sprof_str_append(text, "\n  it ended too early");
+    else if (circumstances->took_s > 0)
+        sprof_str_appendf(
+            text,
+            "\n  none of its threads ran for %.1f s: look while it has work to do, or "
+            "longer: --seconds 60",
+            circumstances->took_s);
+}
+
 int why_text(struct sprof_str *text, const struct why_table *table,
              const struct why_verdict *verdict, const struct why_circumstances *circumstances)
 {
@@ -376,7 +388,9 @@ int why_text(struct sprof_str *text, const struct why_table *table,
     int result = why_headline(text, table, verdict);
     if (verdict->answer == WHY_NO_SLOW || verdict->answer == WHY_FEW_CALLS)
         append_calls_end(text, verdict, circumstances);
-    else if (verdict->answer != WHY_NOTHING_SEEN && !result) {
+    else if (verdict->answer == WHY_NOTHING_SEEN)
+        append_nothing(text, circumstances);
+    else if (!result) {
         append_how_much(text, table, verdict);
         append_way(text, table, verdict);
         append_machine(text, verdict, circumstances);

@@ -165,7 +165,7 @@ slow)
     "$SPROF" report -i why.db.slow --kept --format csv >rows || fail "no recording of the calls"
     grep -q 'serve_shop.*shop = 42' rows || fail "no such call"
     "$SPROF" why -p ${children[-1]} --slow '^serve_shopp$' >out 2>err && fail "no such function"
-    grep -q "serve_shop" err || fail "no cure"
+    grep -q -- "--slow .*near it: serve_shop" err || fail "no cure: $(cat err)"
     kill "${children[-1]}"
     cat >talks.c <<'END'
 #include <stdio.h>

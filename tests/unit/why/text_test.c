@@ -156,6 +156,12 @@ static void test_nothing(void)
     struct scene scene = {0};
     answers(&scene, &(struct why_circumstances){.load = -1},
             "▶ Nothing was seen: no sample was taken\n");
+    answers(&scene, &(struct why_circumstances){.load = -1, .took_s = 3.2, .has_ended = true},
+            "▶ Nothing was seen: no sample was taken\n  it ended too early\n");
+    answers(&scene, &(struct why_circumstances){.load = -1, .took_s = 3.2},
+            "▶ Nothing was seen: no sample was taken\n"
+            "  none of its threads ran for 3.2 s: look while it has work to do, or longer: "
+            "--seconds 60\n");
     why_table_release(&scene.table);
 }
 
