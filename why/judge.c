@@ -179,7 +179,13 @@ static int conclude_without(struct why_verdict *verdict, const struct why_table 
         verdict->useful_samples > 1 ? ENOUGH_SAMPLES / verdict->useful_samples : LONGEST_LOOK_S;
     const double look_s = ceil((double)table->duration_ns / 1e9 * (more > 2 ? more : 2));
     verdict->look_ns = (uint64_t)(look_s < LONGEST_LOOK_S ? look_s : LONGEST_LOOK_S) * 1000000000;
-    return why_find_below(verdict, table);
+    const struct why_candidate largest = {
+        .function = verdict->function,
+        .cause = verdict->kind,
+        .weight_ns = (uint64_t)(verdict->share.share * (double)verdict->useful_ns)};
+    const int result = why_find_below(verdict, table);
+    verdict->is_below = !result && verdict->below && is_work_of(table, &largest, verdict->below);
+    return result;
 }
 
 static int try_one_thread(struct why_verdict *verdict, const struct why_table *table)

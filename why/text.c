@@ -112,10 +112,9 @@ static void append_flat(struct sprof_str *text, const struct why_table *table,
 {
     sprof_str_append(text, "No single function: ");
     if (verdict->below)
-        sprof_str_appendf(text, "%d %% is spread below %s, the largest there has ",
-                          why_percent(verdict->below_share), why_name_of(table, verdict->below));
-    else
-        sprof_str_append(text, "the largest has ");
+        sprof_str_appendf(text, "%d %% is spread below %s, ", why_percent(verdict->below_share),
+                          why_name_of(table, verdict->below));
+    sprof_str_append(text, verdict->is_below ? "the largest there has " : "the largest has ");
     why_append_share(text, &verdict->share);
     sprof_str_appendf(text, " (%s)", why_name_of(table, verdict->function));
 }

@@ -204,7 +204,7 @@ static int step(struct why_verdict *verdict, const struct why_table *table, uint
     }
     const uint64_t most = largest(&sums, &key);
     sprof_map_release(&sums);
-    *ended = result || !key || most * 100 < all_ns * BELOW_PERCENT;
+    *ended = result || !key || most * 100 < all_ns * BELOW_PERCENT || most * 2 < useful_ns;
     if (*ended)
         return result;
     verdict->below = (uint32_t)key;

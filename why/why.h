@@ -250,6 +250,7 @@ struct why_verdict {
 
     uint32_t below; /* of WHY_FLAT: the deepest function with most of the time below it */
     double below_share;
+    bool is_below; /* most time of the largest is, too */
     struct why_candidate next[WHY_NEXT];
     size_t next_count;
     uint64_t look_ns; /* of WHY_TOO_FEW: how long to look */

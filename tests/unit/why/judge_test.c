@@ -111,6 +111,23 @@ static void test_a_sleep_that_ends_without_a_cpu_is_named(void)
     why_table_release(&scene.table);
 }
 
+/* The way ends where less than half of all time lies below, and the largest may be elsewhere. */
+static void test_no_function_has_most(void)
+{
+    static const char *const leaves[] = {"b0", "b1", "b2", "b3", "b4", "b5", "b6", "b7"};
+    struct scene scene = {0};
+    const uint32_t thread = scene_thread(&scene, "prog");
+    for (unsigned i = 0; i < 800; i++) {
+        char stack[64];
+        snprintf(stack, sizeof stack, "main serve a %s%s", i % 16 < 10 ? "c " : "", leaves[i % 8]);
+        scene_work(&scene, thread, 1, stack);
+        scene_add(&scene, thread, WHY_LOCK, i % 5 ? 0 : MS, "main serve ask:pthread_mutex_lock");
+    }
+    scene_says(&scene,
+               "No single function: 83 % is spread below a, the largest has 17 % ± 3 (ask)");
+    why_table_release(&scene.table);
+}
+
 static void test_nothing_but_ready_is_starved(void)
 {
     struct scene scene = {0};
@@ -467,6 +484,7 @@ void sprof_suite_why_judge(void)
                 test_a_thread_without_a_cpu_makes_no_culprit);
     CU_add_test(suite, "a sleep that ends without a CPU",
                 test_a_sleep_that_ends_without_a_cpu_is_named);
+    CU_add_test(suite, "no function has most of the time", test_no_function_has_most);
     CU_add_test(suite, "nothing but ready is starved", test_nothing_but_ready_is_starved);
     CU_add_test(suite, "waits for work are idle", test_waits_for_work_are_idle);
     CU_add_test(suite, "waits for children are idle", test_waits_for_children_are_idle);
