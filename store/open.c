@@ -81,10 +81,18 @@ static int open_database(struct store *store, struct sprof_error *error)
     return harden(store, error);
 }
 
+static void finalize_inserts(struct store *store)
+{
+    for (size_t i = 0; i < STORE_TABLES; i++) {
+        sqlite3_finalize(store->insert[i]);
+        sqlite3_finalize(store->insert_several[i]);
+        store->insert[i] = store->insert_several[i] = NULL;
+    }
+}
+
 static void free_store(struct store *store)
 {
-    for (size_t i = 0; i < STORE_TABLES; i++)
-        sqlite3_finalize(store->insert[i]);
+    finalize_inserts(store);
     sqlite3_close(store->database);
     store_guard_end(&store->guard);
     free(store->path);
@@ -394,10 +402,7 @@ static int fold_log(struct store *store, struct sprof_error *error)
 
 int store_finish(struct store *store, struct sprof_error *error)
 {
-    for (size_t i = 0; i < STORE_TABLES; i++) {
-        sqlite3_finalize(store->insert[i]);
-        store->insert[i] = NULL;
-    }
+    finalize_inserts(store);
     close_gaps(store);
     store->writable = false;
     const int status = fold_log(store, error);

@@ -128,19 +128,28 @@ static int bind(sqlite3_stmt *statement, int index, const struct store_column *c
 
 /* == Writing == */
 
-/* INSERT INTO "t" ("a", "b") VALUES (?1, ?2) ON CONFLICT (a) DO UPDATE SET "a" = excluded."a", … */
-static void make_insert(struct sprof_str *sql, const struct store_table *table, bool only_new)
+/* (?1, ?2), (?3, ?4), … */
+static void append_values(struct sprof_str *sql, const struct store_table *table, size_t rows)
+{
+    for (size_t i = 0; i < rows * table->count; i++) {
+        const size_t column = i % table->count;
+        const bool hex = table->columns[column].type == STORE_HEX;
+        sprof_str_append(sql, column ? ", " : i ? "), (" : "(");
+        sprof_str_appendf(sql, hex ? "nullif(lower(hex(?%zu)), '')" : "?%zu", i + 1);
+    }
+    sprof_str_append(sql, ")");
+}
+
+/* INSERT INTO "t" ("a", "b") VALUES (?1, ?2), … ON CONFLICT (a) DO UPDATE SET
+ * "a" = excluded."a", … */
+static void make_insert(struct sprof_str *sql, const struct store_table *table, size_t rows,
+                        bool only_new)
 {
     sprof_str_appendf(sql, "INSERT INTO \"%s\" (", table->name);
     for (size_t i = 0; i < table->count; i++)
         sprof_str_appendf(sql, "%s\"%s\"", i ? ", " : "", table->columns[i].name);
-    sprof_str_append(sql, ") VALUES (");
-    for (size_t i = 0; i < table->count; i++) {
-        const bool hex = table->columns[i].type == STORE_HEX;
-        sprof_str_appendf(sql, hex ? "%snullif(lower(hex(?%zu)), '')" : "%s?%zu", i ? ", " : "",
-                          i + 1);
-    }
-    sprof_str_append(sql, ")");
+    sprof_str_append(sql, ") VALUES ");
+    append_values(sql, table, rows);
     if (only_new)
         return;
     sprof_str_appendf(sql, " ON CONFLICT (%s) DO UPDATE SET ", table->key);
@@ -160,13 +169,15 @@ static int prepare(struct store *store, const char *given, struct sprof_str *mad
     return status;
 }
 
-static int put_row(struct store *store, sqlite3_stmt *statement, const struct store_table *table,
-                   const void *row, struct sprof_error *error)
+static int put_rows(struct store *store, sqlite3_stmt *statement, const struct store_table *table,
+                    const char *rows, size_t count, struct sprof_error *error)
 {
     int result = SQLITE_OK;
-    for (size_t i = 0; i < table->count && result == SQLITE_OK; i++)
-        result = bind(statement, (int)i + 1, &table->columns[i],
-                      (const char *)row + table->columns[i].offset);
+    for (size_t i = 0; i < count * table->count && result == SQLITE_OK; i++) {
+        const struct store_column *column = &table->columns[i % table->count];
+        const char *row = rows + i / table->count * table->row_size;
+        result = bind(statement, (int)i + 1, column, row + column->offset);
+    }
     if (result == SQLITE_OK)
         result = sqlite3_step(statement);
     const int status = result == SQLITE_DONE ? 0 : store_fail(store, error);
@@ -174,22 +185,33 @@ static int put_row(struct store *store, sqlite3_stmt *statement, const struct st
     return status;
 }
 
+static int prepare_put(struct store *store, const struct store_table *table, size_t rows,
+                       sqlite3_stmt **statement, struct sprof_error *error)
+{
+    struct sprof_str made = {0};
+    if (*statement)
+        return 0;
+    if (!table->write)
+        make_insert(&made, table, rows, store->only_new);
+    return prepare(store, table->write, &made, statement, error);
+}
+
 int store_put(struct store *store, enum store_table_id id, const void *rows, size_t count,
               struct sprof_error *error)
 {
-    if (!count)
-        return 0;
     const struct store_table *table = store_table(id);
-    sqlite3_stmt **statement = &store->insert[id];
+    const char *row = rows;
+    const size_t several = table->write ? 0 : count / STORE_ROWS_AT_ONCE;
+    const size_t single = count - several * STORE_ROWS_AT_ONCE;
     int status = 0;
-    if (!*statement) {
-        struct sprof_str made = {0};
-        if (!table->write)
-            make_insert(&made, table, store->only_new);
-        status = prepare(store, table->write, &made, statement, error);
-    }
-    for (size_t i = 0; i < count && !status; i++)
-        status = put_row(store, *statement, table, (const char *)rows + i * table->row_size, error);
+    if (several)
+        status = prepare_put(store, table, STORE_ROWS_AT_ONCE, &store->insert_several[id], error);
+    for (size_t i = 0; i < several && !status; i++, row += STORE_ROWS_AT_ONCE * table->row_size)
+        status = put_rows(store, store->insert_several[id], table, row, STORE_ROWS_AT_ONCE, error);
+    if (single && !status)
+        status = prepare_put(store, table, 1, &store->insert[id], error);
+    for (size_t i = 0; i < single && !status; i++, row += table->row_size)
+        status = put_rows(store, store->insert[id], table, row, 1, error);
     return status;
 }
 
