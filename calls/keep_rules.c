@@ -183,6 +183,17 @@ static bool needs_beginning(const struct rules_keep *rule)
     return tests;
 }
 
+/* Whether a program has kept the call for which `sprof ctl keep-next RE` has asked. */
+static bool has_next(const struct calls_program *session, size_t i)
+{
+    const struct calls_rule *rule = &session->all->kept.rules.items[i];
+    bool has = session->all->kept.fired[i] > rule->fired_before;
+    for (size_t p = 0; p < session->all->programs.count; p++)
+        has |=
+            atomic_load(&calls_program_at(session->all, p)->process.shared->keep.resting) >> i & 1;
+    return rule->is_asked && has;
+}
+
 /* The agent saves arguments for a late rule only after `since` is written. */
 static void write_rule(struct calls_program *session, size_t i, bool is_late)
 {
@@ -205,7 +216,7 @@ static void write_rule(struct calls_program *session, size_t i, bool is_late)
     write_tests(&keep->rules[i], rule);
     if (rule->expressions[RULES_KEEP_BY_BELOW])
         atomic_fetch_or(&session->process.shared->keep_below, UINT64_C(1) << i);
-    if (rule->load || rule->waits)
+    if (rule->load || rule->waits || has_next(session, i))
         atomic_fetch_or(&keep->resting, UINT64_C(1) << i);
 }
 
@@ -514,6 +525,10 @@ int calls_keep_next(struct calls_program *session, const char *function, struct 
     } else {
         take_next(session, i);
         sprof_str_appendf(answer, "rule %zu takes the next call", i + 1);
+    }
+    if (!result) {
+        session->all->kept.rules.items[i].is_asked = true;
+        session->all->kept.rules.items[i].fired_before = session->all->kept.fired[i];
     }
     sprof_str_release(&rule);
     return result;

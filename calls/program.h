@@ -36,6 +36,8 @@ struct calls_rule {
     struct plan_expressions *functions, *by[RULES_KEEP_EXPRESSIONS]; /* NULL: all; owned */
     uint64_t from_ns, to_ns; /* in time of the run; to_ns 0: in force */
     bool is_over;
+    bool is_asked;         /* by `sprof ctl keep-next RE` */
+    uint64_t fired_before; /* that */
 };
 
 /* Kept calls of all programs. */

@@ -1,6 +1,6 @@
 #!/bin/bash
 # Options beside --keep: functions by an earlier recording, long texts, the next call on demand and what waiting for it costs, requests by value.
-#   kept_options.sh errors | texts | next | waiting
+#   kept_options.sh errors | texts | next | later | waiting
 set -u
 . "$(dirname "$0")/lib.sh"
 
@@ -144,6 +144,64 @@ END
     "$SPROF" trace -o u.db --keep 'every 1 : ^outer' -- ./served <<<k >out 2>err || fail "without such a rule: $(cat err)"
 }
 
+# Programs that start after the question keep a call only while none has kept it.
+later() {
+    cat >starts.c <<'END'
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/wait.h>
+#include <unistd.h>
+#define NI __attribute__((noinline, noclone))
+#define BODY __asm__ volatile("nop; nop; nop; nop; nop" ::: "memory")
+NI int work(int n) { BODY; return n; }
+int main(int count, char **arguments)
+{
+    char number[16];
+    if (count > 1) return work(atoi(arguments[1])), 0;
+    for (int c, n = 0; (c = getchar()) != EOF;) {
+        if (c == '\n') continue;
+        if (c == 'o') work(++n);
+        snprintf(number, sizeof number, "%d", ++n);
+        if (c == 'p' && !fork()) execl("./starts", "starts", number, (char *)0);
+        while (wait(0) > 0) ;
+        puts("done"), fflush(stdout);
+    }
+    return 0;
+}
+END
+    gcc -O2 -g starts.c -o starts || fail "it does not compile"
+    mkfifo letters
+    "$SPROF" trace -o t.db --children --args --keep 'returns = 0 : ^work' -- ./starts <letters >served.out 2>err &
+    tracer=$!
+    children+=("$tracer")
+    exec 3>letters
+    local steps=0 met=0
+    # step LETTER MET: another step, after which so many calls have met the rule that was asked for.
+    step() {
+        echo "$1" >&3
+        steps=$((steps + 1))
+        for ((i = 0; i < 1200; i++)); do [ "$(wc -l <served.out)" = $steps ] && break || sleep 0.05; done
+        for ((i = 0; i < 1200; i++)); do
+            expect 0 "$SPROF" ctl -i t.db keep --format csv
+            met=$(sed -n '3p' out | cut -d, -f5)
+            [ "$met" = "$2" ] && return || sleep 0.05
+        done
+        fail "after $1, $steps: $met calls met the rule, not $2"
+    }
+    wait_for_trace err -i t.db
+    step p "" # 1
+    expect 0 "$SPROF" ctl -i t.db keep-next '^work'
+    step p 1 # 2
+    step p 1
+    expect 0 "$SPROF" ctl -i t.db keep-next '^work'
+    step o 2 # 4
+    step p 2
+    exec 3>&-
+    wait "$tracer" || fail "it ended by $?: $(cat err)"
+    [ "$("$SPROF" sql t.db --format csv "SELECT value FROM v_call_value v JOIN v_kept_call c USING (call_id) WHERE v.name = 'n' AND c.rules IS NOT NULL ORDER BY start_ns" |
+        tail -n +2 | tr -d '\r"' | paste -sd' ')" = "2 4" ] || fail "other calls"
+}
+
 # While a rule waits, a call costs as much as one that is too short for its rule. The program compares the fastest of many blocks.
 waiting() {
     INCLUDE=$(cd "$(dirname "$0")/../../include" && pwd)
@@ -192,6 +250,6 @@ END
 }
 
 case $1 in
-errors | texts | next | waiting) "$1" ;;
+errors | texts | next | later | waiting) "$1" ;;
 *) fail "no case $1" ;;
 esac
