@@ -429,7 +429,7 @@ static uint64_t start_before(const struct probe_keep_starts *starts, uint64_t be
 static struct calls_late_taken *taken_since(struct calls_late_counts *counts, uint64_t start)
 {
     struct calls_late_taken *oldest = counts->taken;
-    for (uint32_t i = 0; i < PROBE_KEEP_STARTS; i++) {
+    for (uint32_t i = 0; i <= PROBE_KEEP_STARTS; i++) {
         if (counts->taken[i].start == start)
             return &counts->taken[i];
         if (counts->taken[i].start < oldest->start)
@@ -446,6 +446,8 @@ static bool takes_next(struct calls_program *session, uint32_t number, uint64_t 
     const struct rules_keep *of = rule_of(session, number);
     const struct probe_keep_starts *starts = &keep->starts[number];
     const uint64_t start = start_before(starts, begin), bit = UINT64_C(1) << number;
+    if (!start && atomic_load(&starts->count) > PROBE_KEEP_STARTS)
+        return false; /* of a start that is no longer known */
     struct calls_late_taken *taken = taken_since(&session->kept.late[number], start);
     if (taken->calls + 1 >= of->next && !of->load && start == start_before(starts, UINT64_MAX)) {
         atomic_fetch_or(&keep->resting, bit);

@@ -62,7 +62,7 @@ struct calls_late_counts {
     uint64_t seen; /* for `every` */
     struct calls_late_taken {
         uint64_t start, calls;
-    } taken[PROBE_KEEP_STARTS]; /* for `next`; start: of struct probe_keep_starts */
+    } taken[PROBE_KEEP_STARTS + 1]; /* for `next`; start: of struct probe_keep_starts, or 0 */
     struct {
         uint64_t number, calls;
     } seconds[2]; /* for `first`: last odd and even second */

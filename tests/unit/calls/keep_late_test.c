@@ -257,6 +257,24 @@ static void test_next(void)
     end(&scene);
 }
 
+/* More starts than are remembered: calls of lost ones are not counted. */
+static void test_many_starts(void)
+{
+    static const struct {
+        uint64_t begin;
+        bool is_taken;
+    } calls[] = {{50, false},  {310, false}, {320, false}, {510, true},  {520, false},
+                 {330, false}, {550, false}, {2010, true}, {2020, false}};
+    begin(&scene, "next and x = \"one\"", &view, 0);
+    for (uint64_t start = 100; start <= 2000; start += 100)
+        start_at(&scene.session.process.shared->keep, start);
+    for (size_t i = 0; i < sizeof calls / sizeof *calls; i++) {
+        put(&scene, "one", 3, 0);
+        CU_ASSERT_EQUAL(meets_at(&scene, calls[i].begin), calls[i].is_taken);
+    }
+    end(&scene);
+}
+
 void sprof_suite_calls_keep_late(void);
 
 void sprof_suite_calls_keep_late(void)
@@ -264,6 +282,7 @@ void sprof_suite_calls_keep_late(void)
     CU_pSuite suite = CU_add_suite("calls/keep_late", NULL, NULL);
     CU_add_test(suite, "a text in registers", test_passed_text);
     CU_add_test(suite, "the next call", test_next);
+    CU_add_test(suite, "the next call after many starts", test_many_starts);
     CU_add_test(suite, "what has changed, by its bytes", test_changed_bytes);
     CU_add_test(suite, "texts that have changed", test_changed_text);
     CU_add_test(suite, "numbers that are refused", test_refused_numbers);
