@@ -133,6 +133,7 @@ int calls_outside_clear(struct calls_program *session)
         target->sum = (struct probing_outside_sum){0};
         target->written = target->governed_calls = 0;
         target->governed_self = 0;
+        target->is_unplaced = false;
     }
     return result;
 }

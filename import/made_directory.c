@@ -4,8 +4,10 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/random.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -26,7 +28,10 @@ int import_made_directory_make(const struct sprof_place *place, char name[NAME_M
 {
     enum { TRIES = 100 };
     for (int i = 0; i < TRIES; i++) {
-        if (snprintf(name, NAME_MAX + 1, "%s.%d-%d", place->name, (int)getpid(), i) > NAME_MAX)
+        uint32_t lot; /* another user cannot make all of them before */
+        if (getrandom(&lot, sizeof lot, 0) != sizeof lot)
+            return -errno;
+        if (snprintf(name, NAME_MAX + 1, "%s.%08x", place->name, lot) > NAME_MAX)
             return -ENAMETOOLONG;
         if (!mkdirat(place->directory_fd, name, 0700))
             return open_made(place->directory_fd, name);

@@ -33,10 +33,11 @@ static const struct {
 static bool is_leaving(const char *name, bool is_any)
 {
     for (size_t i = 0; name && i < sizeof leaving / sizeof *leaving; i++) {
-        const size_t begin = strlen(leaving[i].begins);
-        if ((!is_any && !leaving[i].throws) || strncmp(name, leaving[i].begins, begin) != 0)
+        const char *begins = leaving[i].begins, *rest = name;
+        for (; *begins && *rest == *begins; rest++)
+            begins++;
+        if (*begins || (!is_any && !leaving[i].throws))
             continue;
-        const char *rest = name + begin;
         const size_t end = leaving[i].ends ? strlen(leaving[i].ends) : 0, length = strlen(rest);
         if (end ? length >= end && !strcmp(rest + length - end, leaving[i].ends) : !length)
             return true;
