@@ -39,7 +39,7 @@
 
 enum {
     PROBE_MAGIC = 0x42505053, /* "SPPB" */
-    PROBE_VERSION = 35,
+    PROBE_VERSION = 36,
     /* one for each probed function of a process, and one to calibrate */
     PROBE_THUNKS = 262144,
     PROBE_POINTS = 32768,   /* behind them, for places that call: see probing/points.h */
@@ -470,6 +470,8 @@ struct probe_shared {
     _Atomic uint64_t keep_above[PROBE_THUNKS];
 
     struct probe_heap_met heap_met[PROBE_SLABS]; /* the agent's, by slab */
+
+    _Atomic uint64_t keep_functions; /* the tracer's: functions from this one on never had a rule */
 };
 
 /* A lease is extended once by the agent, by this part of its length. The bit marks that. */
@@ -542,7 +544,8 @@ static inline uint64_t probe_ticks(void)
 static inline void probe_keep_wake(struct probe_shared *shared, uint64_t rules)
 {
     atomic_fetch_and(&shared->keep.resting, ~rules);
-    for (uint32_t i = 0; i < shared->function_count && i < PROBE_THUNKS; i++) {
+    const uint64_t functions = atomic_load(&shared->keep_functions);
+    for (uint32_t i = 0; i < functions && i < PROBE_THUNKS; i++) {
         struct probe_keep_quick *quick = &shared->keep_quick[i];
         if (atomic_load(&shared->keep_masks[i]) & rules && atomic_load(&quick->lowered) & 1)
             atomic_store(&quick->least, probe_keep_lowest(quick));

@@ -31,7 +31,7 @@ struct probe_keep_rule {
     struct probe_keep_test tests[PROBE_KEEP_TESTS];
 
     _Atomic uint64_t seen;    /* calls that were counted for `every` */
-    _Atomic uint64_t taken;   /* the same for `next` */
+    _Atomic uint64_t taken;   /* the same for `next`: number of the start << 32 | calls */
     _Atomic uint64_t lately;  /* for `first`: the second << 32 | how many of it */
     _Atomic uint64_t dropped; /* calls that met it and found no room in their ring */
 };
@@ -237,9 +237,10 @@ static inline void probe_keep_start(struct probe_keep *keep, uint32_t number, ui
 {
     struct probe_keep_starts *starts = &keep->starts[number];
     struct probe_keep_rule *rule = &keep->rules[number];
-    atomic_store(&starts->ticks[atomic_fetch_add(&starts->count, 1) % PROBE_KEEP_STARTS], ticks);
+    const uint64_t count = atomic_fetch_add(&starts->count, 1);
+    atomic_store(&starts->ticks[count % PROBE_KEEP_STARTS], ticks);
     rule->since = ticks;
-    atomic_store(&rule->taken, 0);
+    atomic_store(&rule->taken, (count + 1) << 32); /* last: see takes_call() */
 }
 
 /* A kept call that has ended (PROBE_LOG_END); or one that is open, as the caller of a kept one

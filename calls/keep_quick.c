@@ -155,6 +155,8 @@ void calls_keep_write(struct calls_program *session, uint32_t function, uint64_t
     struct probe_keep_quick *to = &shared->keep_quick[function];
     const struct calls_noted *noted = calls_values_noted(&session->values, function, 0);
     const struct probe_keep_quick quick = find_quick(shared, noted, mask & ~rests_by_load(shared));
+    if (mask && function >= atomic_load(&shared->keep_functions))
+        atomic_store(&shared->keep_functions, function + 1);
     atomic_store(&shared->keep_masks[function], mask);
     to->units = 0;
     atomic_store(&to->least, INT64_MIN);

@@ -165,13 +165,17 @@ static inline bool takes_call(uint32_t number, const struct ended *call)
         return false;
     if (!rule->next)
         return true;
-    const uint64_t taken = atomic_fetch_add(&rule->taken, 1);
-    if (taken + 1 >= rule->next && !rule->rests_by_load) {
+    uint64_t taken = atomic_load(&rule->taken);
+    do
+        if (call->begin < rule->since || (uint32_t)taken >= rule->next)
+            return false; /* it has begun again, or has all */
+    while (!atomic_compare_exchange_weak(&rule->taken, &taken, taken + 1));
+    if ((uint32_t)taken + 1 >= rule->next && !rule->rests_by_load) {
         atomic_fetch_or(&probe_inside.shared->keep.resting, UINT64_C(1) << number);
-        if (atomic_load(&rule->taken) < rule->next) /* it has begun again */
+        if ((uint32_t)atomic_load(&rule->taken) < rule->next)
             probe_keep_wake(probe_inside.shared, UINT64_C(1) << number);
     }
-    return taken < rule->next;
+    return true;
 }
 
 static inline void take_next(void)

@@ -57,6 +57,13 @@ static inline void put_remark(struct thread *thread, const struct probe_remark *
     put_header(&to->header, probe_log_header(place, PROBE_LOG_ONLY, 0, more, function));
 }
 
+/* What the program says of its calls is not their time. */
+static inline void leave_out(struct thread *thread, uint64_t since)
+{
+    if (thread->innermost != &thread->root)
+        add(&thread->innermost->probe_ticks, probe_ticks() - since);
+}
+
 /* Arguments of sprof_remark(): kind, key, value, text, address for a call's number. */
 static SAVES_ALL __attribute__((noinline)) void
 take_remark(struct thread *thread, uint32_t function, const struct probe_saved *saved)
@@ -67,6 +74,7 @@ take_remark(struct thread *thread, uint32_t function, const struct probe_saved *
     const bool has_call = record != &thread->root;
     if (saved->rdi == PROBE_KEEP_NEXT) {
         take_next();
+        leave_out(thread, now);
         return;
     }
     if (valued->is_busy) {
@@ -98,8 +106,7 @@ take_remark(struct thread *thread, uint32_t function, const struct probe_saved *
     }
     put_remark(thread, &remark, function, valued->pieces);
     valued->is_busy = 0;
-    if (thread->innermost != &thread->root)
-        add(&thread->innermost->probe_ticks, probe_ticks() - now);
+    leave_out(thread, now);
 }
 
 #endif
