@@ -368,11 +368,13 @@ def time(browser, work):
     page.tab("order")
     bands = browser.run("""return sprof.views.find(view => view.id === 'order').object.bands.map(({thread, boxes}) =>
         [thread, boxes.filter(box => box.depth === 0).map(({from, to}) => [from, to]).sort((a, b) => a[0] - b[0])])""")
+    # A step of some slots is filled where one of them has a sample, so that names find room.
     slots = browser.run("""const {data} = sprof, {slot, lane, samples} = data.cells, seen = {};
+        const {step} = sprof.views.find(view => view.id === 'order').object;
         for (let i = 0; i < data.cells.count; i++)
             if (samples[i])
-                (seen[data.lanes[lane[i]][1]] ||= {})[slot[i]] = 1;
-        return Object.fromEntries(Object.entries(seen).map(([thread, slots]) => [thread, Object.keys(slots).length]))""")
+                (seen[data.lanes[lane[i]][1]] ||= {})[Math.floor(slot[i] / step)] = 1;
+        return Object.fromEntries(Object.entries(seen).map(([thread, steps]) => [thread, step * Object.keys(steps).length]))""")
     for thread, boxes in bands:
         covered = sum(end - start for start, end in boxes)
         overlaps = any(a[1] > b[0] + 1e-6 for a, b in zip(boxes, boxes[1:]))
