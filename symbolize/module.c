@@ -1,12 +1,17 @@
 /* Names the addresses of one module. */
 #include "symbolize/module.h"
 
-#include <elfutils/libdwelf.h>
+#include <errno.h>
 #include <fcntl.h>
+#include <stdarg.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/sysmacros.h>
 #include <unistd.h>
+
+#include <linux/major.h>
 
 /* libdw reads every debug section as soon as it opens a file. Up to this size that is done by
  * reading, so that a file cut short meanwhile is only an error; larger ones would fill the memory
@@ -176,33 +181,40 @@ void symbolize_module_release(struct module *module)
     *module = (struct module){0};
 }
 
-bool symbolize_module_path_is_safe(const char *directory, const char *path)
+/* == What libdw opens == */
+
+/* Those devices that only give or take bytes: /dev/null, /dev/urandom. */
+static bool is_harmless(const struct stat *status)
 {
-    struct sprof_str full = {0};
-    struct stat status;
-    if (path[0] != '/' && directory)
-        sprof_str_appendf(&full, "%s/", directory);
-    sprof_str_append(&full, path);
-    const bool safe =
-        !full.failed && full.text && (stat(full.text, &status) != 0 || S_ISREG(status.st_mode));
-    sprof_str_release(&full);
-    return safe;
+    return S_ISREG(status->st_mode) ||
+           (S_ISCHR(status->st_mode) && major(status->st_rdev) == MEM_MAJOR);
 }
 
-/* libdw opens the alternate file by itself, when a form first refers to it. */
-static bool alternate_is_safe(const struct module *module, Dwarf *dwarf)
+static int open_harmless(const char *path)
 {
-    const char *name = NULL, *main_file = NULL, *debug_file = NULL;
-    const void *id;
-    if (dwelf_dwarf_gnu_debugaltlink(dwarf, &name, &id) <= 0 || !name)
-        return true;
-    dwfl_module_info(module->dwfl_module, NULL, NULL, NULL, NULL, NULL, &main_file, &debug_file);
-    const char *file = debug_file ? debug_file : main_file ? main_file : "";
-    const char *slash = strrchr(file, '/');
-    char *directory = slash ? strndup(file, (size_t)(slash - file)) : NULL;
-    const bool safe = symbolize_module_path_is_safe(directory, name);
-    free(directory);
-    return safe;
+    char link[64];
+    struct stat status;
+    const int place = openat(AT_FDCWD, path, O_PATH | O_CLOEXEC);
+    if (place < 0)
+        return -1;
+    const bool is = !fstat(place, &status) && is_harmless(&status);
+    snprintf(link, sizeof link, "/proc/self/fd/%d", place);
+    const int fd = is ? openat(AT_FDCWD, link, O_RDONLY | O_CLOEXEC | O_NOCTTY) : -1;
+    const int errnum = is ? errno : EINVAL;
+    close(place);
+    errno = errnum;
+    return fd;
+}
+
+/* sprof's own calls have more flags. */
+int symbolize_module_library_open(const char *path, int flags, ...)
+{
+    va_list rest;
+    va_start(rest, flags);
+    const mode_t mode = flags & (O_CREAT | O_TMPFILE) ? (mode_t)va_arg(rest, int) : 0;
+    va_end(rest);
+    return (flags & ~O_LARGEFILE) == O_RDONLY ? open_harmless(path)
+                                              : openat(AT_FDCWD, path, flags, mode);
 }
 
 Dwarf *symbolize_module_dwarf(struct module *module, const struct image *debug, uint64_t *delta)
@@ -213,7 +225,7 @@ Dwarf *symbolize_module_dwarf(struct module *module, const struct image *debug, 
     if (separate > max_unpacked_bytes || own > max_unpacked_bytes - separate)
         return NULL;
     Dwarf *dwarf = dwfl_module_getdwarf(module->dwfl_module, &bias);
-    if (!dwarf || !alternate_is_safe(module, dwarf))
+    if (!dwarf)
         return NULL;
     *delta = module->bias - bias;
     return dwarf;

@@ -40,8 +40,12 @@ Dwarf *symbolize_module_dwarf(struct module *module, const struct image *debug, 
 /* The bytes of the DWARF's sections, unpacked; they live as long as the module. */
 void symbolize_module_dwarf_sections(Dwarf *dwarf, struct dwarf_sections *sections);
 
-/* False where a name from a file leads to something whose opening could wait: a pipe, a device.
- * Relative names start at `directory`, which may be NULL. */
-bool symbolize_module_path_is_safe(const char *directory, const char *path);
+/* The linker takes this for libdw's `open`, and for that of the other libraries. libdw opens files
+ * (.dwo, .dwp, .gnu_debugaltlink) whose names stand in foreign ones: an open of a pipe would wait,
+ * that of a device act, and a check before it would be a race. O_RDONLY alone opens regular files
+ * and harmless devices, and fails with EINVAL otherwise; with other flags it is open(2). */
+#pragma redefine_extname symbolize_module_library_open open
+__attribute__((visibility("default"))) int symbolize_module_library_open(const char *path,
+                                                                         int flags, ...);
 
 #endif

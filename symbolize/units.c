@@ -11,29 +11,12 @@ static const uint64_t max_steps = UINT64_C(1) << 26;
 
 enum { NO_UNIT = 0 };
 
-/* Opening the split unit's file is libdw's work; here only: would the name make it wait? */
-static bool split_is_safe(Dwarf_Die *die)
-{
-    Dwarf_Attribute attribute;
-    if (!symbolize_libdw_unit_is_sound(die))
-        return false;
-    const char *directory = symbolize_libdw_text(dwarf_attr(die, DW_AT_comp_dir, &attribute));
-    static const unsigned names[] = {DW_AT_dwo_name, DW_AT_GNU_dwo_name};
-    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
-        const char *name = symbolize_libdw_text(dwarf_attr(die, names[i], &attribute));
-        if (name && (!symbolize_module_path_is_safe(NULL, name) ||
-                     !symbolize_module_path_is_safe(directory, name)))
-            return false;
-    }
-    return true;
-}
-
 Dwarf_Die symbolize_units_functions_of(Dwarf_Die *die)
 {
     uint8_t type = 0;
     Dwarf_Die split;
     if (dwarf_cu_info(die->cu, NULL, &type, NULL, NULL, NULL, NULL, NULL) != 0 ||
-        type != DW_UT_skeleton || !split_is_safe(die) ||
+        type != DW_UT_skeleton || !symbolize_libdw_unit_is_sound(die) ||
         dwarf_cu_info(die->cu, NULL, NULL, NULL, &split, NULL, NULL, NULL) != 0 ||
         dwarf_tag(&split) == DW_TAG_invalid)
         return *die;

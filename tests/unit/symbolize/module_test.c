@@ -1,16 +1,41 @@
 #include "symbolize/module.h"
 #include "tests/unit/symbolize/naming.h"
 
-static void test_paths_that_could_wait(void)
+#include <errno.h>
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+/* As libraries open them. */
+static void test_what_libraries_open(void)
 {
     struct fixture fixture;
     fixture_open(&fixture);
-    fixture_run(&fixture, "mkfifo pipe; echo text >file");
-    CU_ASSERT_FALSE(symbolize_module_path_is_safe(fixture.directory, "pipe"));
-    CU_ASSERT_FALSE(symbolize_module_path_is_safe(NULL, fixture_path(&fixture, "pipe")));
-    CU_ASSERT_TRUE(symbolize_module_path_is_safe(fixture.directory, "file"));
-    CU_ASSERT_TRUE(symbolize_module_path_is_safe(fixture.directory, "missing"));
-    CU_ASSERT_FALSE(symbolize_module_path_is_safe("/ignored", "/dev/zero"));
+    fixture_run(&fixture, "mkfifo pipe; echo text >file; ln -s pipe link");
+    static const char *const refused[] = {"pipe", "link", "."};
+    for (size_t i = 0; i < sizeof refused / sizeof *refused; i++) {
+        errno = 0;
+        CU_ASSERT_EQUAL(open(fixture_path(&fixture, refused[i]), O_RDONLY), -1);
+        CU_ASSERT_EQUAL(errno, EINVAL);
+    }
+    CU_ASSERT_EQUAL(open(fixture_path(&fixture, "missing"), O_RDONLY), -1);
+    CU_ASSERT_EQUAL(errno, ENOENT);
+    CU_ASSERT_EQUAL(open("/dev/tty", O_RDONLY), -1);
+    static const char *const opened[] = {"/dev/null", "/dev/urandom"};
+    for (size_t i = 0; i < sizeof opened / sizeof *opened; i++) {
+        const int fd = open(opened[i], O_RDONLY);
+        CU_ASSERT(fd >= 0);
+        close(fd);
+    }
+    char text[8] = "";
+    const int fd = open(fixture_path(&fixture, "file"), O_RDONLY);
+    CU_ASSERT_EQUAL(read(fd, text, sizeof text), 5);
+    close(fd);
+    const int made = open(fixture_path(&fixture, "made"), O_WRONLY | O_CREAT | O_EXCL, 0640);
+    struct stat status = {0};
+    CU_ASSERT_EQUAL(fstat(made, &status), 0);
+    CU_ASSERT_EQUAL(status.st_mode & 07777, 0640);
+    close(made);
     fixture_close(&fixture);
 }
 
@@ -41,6 +66,6 @@ void sprof_suite_symbolize_module(void);
 void sprof_suite_symbolize_module(void)
 {
     CU_pSuite suite = CU_add_suite("symbolize/module", NULL, NULL);
-    CU_add_test(suite, "paths that could wait", test_paths_that_could_wait);
+    CU_add_test(suite, "what libraries open", test_what_libraries_open);
     CU_add_test(suite, "boastful compression", test_boastful_compression);
 }
