@@ -4,6 +4,7 @@
 
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 enum {
     FILE_HEADER = 40,
@@ -11,8 +12,12 @@ enum {
     MAX_PAYLOAD = 64 << 20,
     VERSION = 1,
     PROCESSOR_CLOCK = 1, /* JITDUMP_FLAGS_ARCH_TIMESTAMP */
-    MAX_LINES_OF_ENTRY = 1 << 16
+    MAX_LINES_OF_ENTRY = 1 << 16,
+    RECORD_COST = 64, /* as much time as to read so many bytes */
 };
+
+/* A file with holes claims more than it takes on the disk. 16 million records without lines fit. */
+static const uint64_t max_read_bytes = UINT64_C(1) << 30;
 
 enum record_id {
     CODE_LOAD = 0,
@@ -25,6 +30,8 @@ struct dump {
     struct symbolize_jit *jit;
     int fd;
     uint64_t offset;  /* of the next record */
+    uint64_t end;     /* of the file, as it was at first: it may grow for ever */
+    uint64_t read;    /* bytes so far */
     uint64_t time_ns; /* of the present one */
     uint8_t *payload; /* of the present one */
     size_t capacity;
@@ -46,6 +53,7 @@ static int read_payload(struct dump *dump, size_t wanted, struct sprof_reader *r
     }
     const size_t got =
         sprof_file_read(dump->fd, dump->offset + RECORD_HEADER, dump->payload, wanted);
+    dump->read += got;
     *reader = sprof_reader_of((struct sprof_bytes){dump->payload, got});
     return 0;
 }
@@ -167,7 +175,13 @@ static read_record *const readers[] = {
 static int read_records(struct dump *dump)
 {
     uint8_t head[RECORD_HEADER];
-    while (sprof_file_read(dump->fd, dump->offset, head, sizeof head) == sizeof head) {
+    while (dump->offset < dump->end &&
+           sprof_file_read(dump->fd, dump->offset, head, sizeof head) == sizeof head) {
+        dump->read += RECORD_COST;
+        if (dump->read > max_read_bytes) {
+            dump->jit->is_cut = true;
+            break;
+        }
         struct sprof_reader reader = sprof_reader_of((struct sprof_bytes){head, sizeof head});
         const uint32_t id = sprof_reader_u32(&reader);
         const uint32_t size = sprof_reader_u32(&reader);
@@ -206,7 +220,9 @@ int symbolize_jit_read_dump(struct symbolize_jit *jit, int fd, const char *path,
     if (version != VERSION)
         return sprof_error_set(error, SPROF_EUNSUPPORTED, 0,
                                "%s is jitdump version %u; sprof reads version 1", path, version);
+    struct stat status;
     struct dump dump = {.jit = jit, .fd = fd, .offset = header_size, .has_clock = has_clock};
+    dump.end = fstat(fd, &status) ? 0 : (uint64_t)status.st_size;
     const int code = read_records(&dump);
     free(dump.payload);
     sprof_map_release(&dump.by_start);

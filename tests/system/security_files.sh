@@ -1,0 +1,67 @@
+#!/bin/bash
+# security_files.sh CASE: files of another user that sprof, which root runs, reads: they make it neither wait nor read for
+# ever. Each case keeps a promise of docs/security.md.
+. "$(dirname "$0")/security_lib.sh"
+
+# The file that a program names for what its debug information shares with others is a pipe, or not, at each look.
+waiting() {
+    prepare "$PROGRAMS/swapper"
+    command -v dwz >/dev/null || skip "no dwz"
+    for name in one two; do
+        cat >$name.c <<END
+struct shape { int sides; long area; const char *title; };
+__attribute__((noipa)) int $name(struct shape *shape, int more) { return shape->sides + more; }
+int main(void) { struct shape shape = {3, 4, "x"}; for (volatile int sum = 0;;) sum += $name(&shape, sum & 255); }
+END
+        gcc -g -O1 $name.c -o $name || skip "no compiler"
+    done
+    dwz -m common -M "$work/theirs/common" one two || fail "dwz"
+    readelf -S one | grep -q gnu_debugaltlink || fail "nothing is shared"
+    install -o 65534 one theirs/one
+    install -m 644 common user/common
+    start "${as_other[@]}" nice -n 10 "$work/theirs/one"
+    local target=$child
+    wait_until 60 has_used "$target" 20
+    swap fifo common "$work/user/common"
+    for _ in 1 2 3 4 5; do
+        run timeout -k 2 60 "$SPROF" trace -p "$target" --function '^one$' --keep 'next 3' --args --duration 0.1 --overwrite -o trace.db
+        [ "$status" = 0 ] || fail "sprof waits for a pipe: exit status $status"
+    done
+}
+
+# A jitdump with holes claims terabytes, of which a few megabytes are on the disk.
+jitdump() {
+    prepare
+    cat >user/jit.py <<'END'
+import ctypes, mmap, os, struct, time
+code = mmap.mmap(-1, 4096, prot=7)
+code.write(bytes.fromhex("4889f848ffc875fbc3")) # counts down
+address = ctypes.addressof(ctypes.c_char.from_buffer(code))
+pid, name, lines = os.getpid(), b"compiled_code\0", 64 << 20
+file = os.open(f"jit-{pid}.dump", os.O_RDWR | os.O_CREAT | os.O_TRUNC, 0o644)
+load = struct.pack("<IIQIIQQQQ", 0, 56 + len(name), 1, pid, pid, address, address, 9, 1) + name
+os.write(file, struct.pack("<6IQQ", 0x4A695444, 1, 40, 62, 0, pid, 1, 0) + load)
+at = os.lseek(file, 0, os.SEEK_CUR)
+for i in range(4096):
+    os.pwrite(file, struct.pack("<IIQ", 2, 16 + lines, 1), at)
+    at += 16 + lines
+named = mmap.mmap(file, 4096, prot=mmap.PROT_READ | mmap.PROT_EXEC, flags=mmap.MAP_PRIVATE)
+open("ready", "w").close()
+spin = ctypes.CFUNCTYPE(None, ctypes.c_long)(address)
+end = time.time() + 300
+while time.time() < end: spin(20000000)
+END
+    (cd theirs && exec "${as_other[@]}" /usr/bin/python3 ../user/jit.py) &
+    child=$!
+    children+=("$child")
+    wait_until 60 test -e theirs/ready
+    run timeout -k 2 120 "$SPROF" record -p "$child" --duration 0.5 -o jit.db
+    [ "$status" = 0 ] || fail "sprof reads what is not there: exit status $status"
+    "$SPROF" report -i jit.db >table 2>err && grep -q compiled_code table || fail "the code before the holes has no name: $(cat table err)"
+    [ "$(sql jit.db "SELECT count(*) FROM module WHERE problem LIKE '%only the beginning%'")" = 1 ] || fail "it does not say that the rest was not read"
+}
+
+case $1 in
+waiting | jitdump) "$1" ;;
+*) fail "no such case: $1" ;;
+esac
