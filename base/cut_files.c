@@ -5,12 +5,13 @@
 #include <fcntl.h>
 #include <signal.h>
 #include <stdatomic.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
-static atomic_bool has_cut_files;
+static atomic_uint cut_files;
 
 /* A line of /proc/PID/maps, as far as it was read: "BEGIN-END rwxp …". */
 struct line {
@@ -65,7 +66,7 @@ static void fill_page(int number, siginfo_t *info, void *context)
             MAP_FAILED)
         signal(number, SIG_DFL);
     else
-        atomic_store(&has_cut_files, true);
+        atomic_fetch_add(&cut_files, 1);
     errno = before;
 }
 
@@ -78,7 +79,7 @@ void sprof_outlive_cut_files(void)
     sigaction(SIGBUS, &action, NULL);
 }
 
-bool sprof_has_cut_files(void)
+unsigned sprof_cut_files(void)
 {
-    return atomic_load(&has_cut_files);
+    return atomic_load(&cut_files);
 }

@@ -2,8 +2,6 @@
 #ifndef SPROF_BASE_CUT_FILES_H
 #define SPROF_BASE_CUT_FILES_H
 
-#include <stdbool.h>
-
 /* From now on a privately mapped file that is cut short has zeroes where its bytes were, in whole
  * pages, and SIGBUS does not end the process: libraries map files of other users. In a shared
  * mapping, which others read and write, the fault ends the process as before. A program calls it,
@@ -11,7 +9,8 @@
  * Threads must not block SIGBUS: sprof_thread_create. */
 void sprof_outlive_cut_files(void);
 
-/* Whether that has happened: what was read since may be wrong, so it must not be kept. */
-bool sprof_has_cut_files(void);
+/* How often that has happened: where it happens while a file is used, what was read of that may be
+ * wrong, and must not be kept. */
+unsigned sprof_cut_files(void);
 
 #endif

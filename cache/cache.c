@@ -198,7 +198,7 @@ void cache_put(struct cache *cache, enum cache_kind kind, struct sprof_digest ke
         if (pieces[i].size > CACHE_ENTRY_BYTES_MAX ||
             (size += pieces[i].size) > CACHE_ENTRY_BYTES_MAX - sizeof(struct header))
             return;
-    if (!cache || sprof_has_cut_files())
+    if (!cache)
         return;
     if (cache->directory < 0) {
         cache->relay.put(cache->relay.context, kind, key, pieces, count);

@@ -56,7 +56,7 @@ int cache_open_entry(struct cache *cache, enum cache_kind kind, struct sprof_dig
                      uint64_t *offset);
 
 /* Adds or replaces an entry, whose payload is the pieces one after the other. Others see all of it
- * or nothing. Does nothing once a file was cut while it was read (base/cut_files.h). */
+ * or nothing. */
 void cache_put(struct cache *cache, enum cache_kind kind, struct sprof_digest key,
                const struct sprof_bytes *pieces, size_t count);
 

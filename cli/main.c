@@ -188,7 +188,7 @@ static int run_and_tell(int argc, char **argv)
         cli_say(&terminal, "%s", error.message[0] ? error.message : sprof_code_text(status));
         status = cli_exit_status(status);
     }
-    if (sprof_has_cut_files())
+    if (sprof_cut_files())
         cli_say(&terminal, "a file became shorter while it was read: names and lines of its code "
                            "may be missing or wrong");
     cli_terminal_release(&terminal);

@@ -35,6 +35,7 @@ struct image {
     int fd;     /* -1 in memory */
     struct sprof_bytes memory;
     uint64_t file_size;
+    unsigned cut_files; /* when it was opened */
 
     uint64_t entry;
     uint16_t type; /* ET_… */

@@ -1,6 +1,8 @@
 /* Opening and freeing an image, and its plain facts. */
 #include "image/elf_file.h"
 
+#include "base/cut_files.h"
+
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -13,6 +15,7 @@ static struct image *image_new(const char *path)
     if (!image)
         return NULL;
     image->fd = -1;
+    image->cut_files = sprof_cut_files();
     image->path = strdup(path);
     image->root = strdup("");
     if (!image->path || !image->root) {
@@ -138,6 +141,11 @@ bool image_is_cut_off(const struct image *image)
             return true;
     }
     return false;
+}
+
+bool image_stayed_whole(const struct image *image)
+{
+    return sprof_cut_files() == image->cut_files;
 }
 
 size_t image_text_segments(const struct image *image, const struct image_segment **segments)

@@ -31,10 +31,10 @@ struct image_request {
 struct image;
 
 /* Opens below `root`, by map_files, /proc/PID/root + path, /proc/PID/exe, an identified file below
- * the ancestor's root, path: in that order, the first that matches. Returns SPROF_ENOTFOUND (gone, or replaced: the message says which),
- * SPROF_EFORMAT (not an ELF file, or damaged), SPROF_EUNSUPPORTED (of another machine, class or
- * byte order than sprof itself; the message distinguishes 32-bit), SPROF_EPERMISSION, SPROF_EIO,
- * SPROF_ENOMEM. The caller frees. */
+ * the ancestor's root, path: in that order, the first that matches. Returns SPROF_ENOTFOUND (gone,
+ * or replaced: the message says which), SPROF_EFORMAT (not an ELF file, or damaged),
+ * SPROF_EUNSUPPORTED (of another machine, class or byte order than sprof itself; the message
+ * distinguishes 32-bit), SPROF_EPERMISSION, SPROF_EIO, SPROF_ENOMEM. The caller frees. */
 int image_open(struct image **image, const struct image_request *request,
                struct sprof_error *error);
 
@@ -116,6 +116,10 @@ size_t image_text_segments(const struct image *image, const struct image_segment
 /* Whether something that is to be loaded lies behind the file's end, as of a file of which only the
  * first part was copied; separate debug information may be so, too. */
 bool image_is_cut_off(const struct image *image);
+
+/* False where a file became shorter while it was mapped since the image was opened: it may have
+ * been this one, or a file of its own, so what libraries read of them must not be kept. */
+bool image_stayed_whole(const struct image *image);
 
 /* A section's bytes, decompressed, owned by the image until image_drop_sections; empty where it is
  * missing or unreadable. Its vaddr (0 for unloaded sections) in *vaddr unless that is NULL. Where

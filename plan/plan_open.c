@@ -66,7 +66,7 @@ int plan_open(struct plan *plan, const struct image_request *request, struct cac
         key = image_content(image, cache, sections, 1);
     if (!find_cached(plan, cache, key)) {
         code = make(plan, image, cache, error);
-        if (!code)
+        if (!code && image_stayed_whole(image))
             keep(plan, cache, key);
     }
     image_free(image);

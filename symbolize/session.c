@@ -46,7 +46,8 @@ void symbolize_session_close(struct symbolize_session *session)
     if (!session)
         return;
     /* What was missing may be there the next time. */
-    if (!session->child && symbolize_session_has_news(session) && !session->problem.text)
+    if (!session->child && symbolize_session_has_news(session) && !session->problem.text &&
+        image_stayed_whole(session->image))
         symbolize_function_index_store(&session->index, session->options.cache,
                                        *symbolize_session_index_key(session, 1));
     symbolize_dwarf_names_release(&session->names);

@@ -33,7 +33,7 @@ static int read_symbols(struct symbolize_session *session)
         !symbolize_symbol_table_find(&session->table, session->options.cache, key)) {
         code = open_module(session) ? symbolize_symbol_table_read(&session->table, &session->module)
                                     : 1;
-        if (!code && session->keyed)
+        if (!code && session->keyed && image_stayed_whole(session->image))
             symbolize_symbol_table_store(&session->table, session->options.cache, key);
     }
     session->table_read = code >= 0;

@@ -1,5 +1,10 @@
+#include "base/cut_files.h"
 #include "image/image.h"
 #include "tests/unit/image/fixture.h"
+
+#include <signal.h>
+#include <sys/mman.h>
+#include <unistd.h>
 
 static const char program[] = "int main(void) { return 0; }\n";
 
@@ -11,6 +16,37 @@ static struct image *open_path(const char *path)
     CU_ASSERT_EQUAL(image_open(&image, &request, &error), 0);
     CU_ASSERT_PTR_NOT_NULL_FATAL(image);
     return image;
+}
+
+/* Cuts a file that is mapped, and reads what is gone. */
+static void cut_a_file(void)
+{
+    FILE *file = tmpfile();
+    CU_ASSERT_PTR_NOT_NULL_FATAL(file);
+    CU_ASSERT_EQUAL_FATAL(ftruncate(fileno(file), 1), 0);
+    const volatile char *bytes = mmap(NULL, 1, PROT_READ, MAP_PRIVATE, fileno(file), 0);
+    CU_ASSERT_EQUAL_FATAL(ftruncate(fileno(file), 0), 0);
+    CU_ASSERT_EQUAL(*bytes, 0);
+    munmap((void *)bytes, 1);
+    fclose(file);
+}
+
+/* Of images that were open then nothing may be kept; of others it may. */
+static void test_files_cut_meanwhile(void)
+{
+    struct sigaction before;
+    sigaction(SIGBUS, NULL, &before);
+    signal(SIGBUS, SIG_DFL);
+    sprof_outlive_cut_files();
+    struct image *image = open_path("/proc/self/exe");
+    CU_ASSERT_TRUE(image_stayed_whole(image));
+    cut_a_file();
+    CU_ASSERT_FALSE(image_stayed_whole(image));
+    image_free(image);
+    image = open_path("/proc/self/exe");
+    CU_ASSERT_TRUE(image_stayed_whole(image));
+    image_free(image);
+    sigaction(SIGBUS, &before, NULL);
 }
 
 /* Linkers that pack the text segment make vaddr and offset differ. */
@@ -176,5 +212,6 @@ void sprof_suite_image_image(void)
     CU_add_test(suite, "vaddr and offset may differ", test_vaddr_differs_from_offset);
     CU_add_test(suite, "facts match readelf", test_facts_match_readelf);
     CU_add_test(suite, "libc is no program", test_libc_is_no_program);
+    CU_add_test(suite, "files cut meanwhile", test_files_cut_meanwhile);
     CU_add_test(suite, "damage never crashes", test_damage_never_crashes);
 }
