@@ -203,6 +203,28 @@ static void test_callees_keep_their_names(void)
     report_dataset_release(&dataset);
 }
 
+/* Of two names that are equally wide the first gives way. */
+static void test_first_of_equal_names_gives_way(void)
+{
+    struct report_dataset dataset = {0};
+    const uint32_t app = add_module(&dataset, "app", MODEL_KIND_APP);
+    const char *caller = "a_caller_with_quite_a_long_name_and_an_end";
+    const char *callee = "a_callee_with_quite_a_long_name_and_an_end";
+    const uint32_t root = add_path(&dataset, 0, add_function(&dataset, app, caller), 1);
+    add_path(&dataset, root, add_function(&dataset, app, callee), 3);
+    finish_dataset(&dataset);
+    struct table table;
+    const struct report_table_options options = {.view = REPORT_EDGES};
+    CU_ASSERT_EQUAL_FATAL(report_table_of_edges(&table, &dataset, &options, NULL), 0);
+    const char *text = text_of(&table, 200);
+    CU_ASSERT_PTR_NOT_NULL(strstr(text, caller));
+    for (unsigned columns = 200; columns && strstr(text, caller); columns--)
+        text = text_of(&table, columns);
+    CU_ASSERT_PTR_NOT_NULL(strstr(text, callee)); /* one column is missing */
+    report_table_release(&table);
+    report_dataset_release(&dataset);
+}
+
 /* Parts that are joined by " · " stay whole. */
 static void test_notes_go_below_where_there_is_no_room(void)
 {
@@ -282,6 +304,7 @@ void sprof_suite_report_text(void)
     CU_add_test(suite, "an added function has no figures", test_an_added_function_has_no_figures);
     CU_add_test(suite, "deep trees keep their width", test_deep_trees_keep_their_width);
     CU_add_test(suite, "branches", test_branches);
+    CU_add_test(suite, "the first of equal names gives way", test_first_of_equal_names_gives_way);
     CU_add_test(suite, "marks fit beside long names", test_marks_fit_beside_long_names);
     CU_add_test(suite, "callees keep their names", test_callees_keep_their_names);
     CU_add_test(suite, "notes go below where there is no room",
