@@ -13,6 +13,9 @@ import subprocess
 import sys
 from collections import defaultdict
 
+# Names of libc that a library stands in for: a call of them is none of that library. symbolize/module.h says why.
+OF_LIBC = {"open"}
+
 
 def object_files(source_directory, directory):
     """Yields (object path, source path) of all objects of the libraries and agents whose sources are still there."""
@@ -43,7 +46,7 @@ def symbols_of(paths):
 def arcs_between(objects):
     defined, undefined = symbols_of([path for path, _ in objects])
     source = dict(objects)
-    owner = {name: source[path] for path in defined for name in defined[path]}
+    owner = {name: source[path] for path in defined for name in defined[path] - OF_LIBC}
     arcs = defaultdict(lambda: defaultdict(set))
     for path, names in undefined.items():
         for name in names:
