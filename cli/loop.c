@@ -156,7 +156,7 @@ static int choose(struct cut *cut, const struct arguments *arguments, const char
 }
 
 static int write_cut(struct cli_terminal *terminal, const struct arguments *arguments,
-                     const struct cut *cut, struct sprof_error *error)
+                     const char *directory, const struct cut *cut, struct sprof_error *error)
 {
     const struct store_merge_options merge = {
         .output = arguments->output,
@@ -175,8 +175,9 @@ static int write_cut(struct cli_terminal *terminal, const struct arguments *argu
     cli_say(terminal, "%zu segment%s, from %s to %s, in %s", result.runs, sprof_plural(result.runs),
             from, until, arguments->output);
     if (cut->damaged)
-        cli_say(terminal, "%zu segment%s that cannot be read left out", cut->damaged,
-                cut->damaged == 1 ? " was" : "s were");
+        cli_say(terminal, "%zu segment%s left out, as %s cannot be read: `sprof loop list %s`",
+                cut->damaged, cut->damaged == 1 ? " was" : "s were",
+                cut->damaged == 1 ? "it" : "they", directory);
     if (cut->live)
         cli_say(terminal, "what is being recorded now is left out: cut again when its segment has "
                           "ended");
@@ -199,7 +200,7 @@ static int cut_out(struct cli_terminal *terminal, const struct arguments *argume
                                  "loop list %s` to see which there are",
                                  directory);
     else
-        status = write_cut(terminal, arguments, &cut, error);
+        status = write_cut(terminal, arguments, directory, &cut, error);
     release_cut(&cut);
     return status;
 }

@@ -227,6 +227,8 @@ static int number_paths(struct derive *derive, struct sprof_error *error)
     uint32_t last = derive->all ? 0 : derive->last.path;
     const size_t known = derive->path_rows.count; /* of a run that goes on */
     int result = sprof_vec_reserve(&derive->path_rows, derive->paths.items.count + 1);
+    if (!result && !last)
+        result = sprof_vec_reserve(&derive->derived.paths, derive->paths.items.count);
     for (size_t i = known; i < derive->paths.items.count && !result; i++)
         result = sprof_vec_push(&derive->path_rows, 0);
     if (!result && last && !derive->live)
@@ -382,7 +384,8 @@ static int make_line_tree(struct derive *derive, const struct derive_run *run,
                           struct line_tree *tree)
 {
     bool *is_of_run = nodes_of_run(derive, run);
-    int result = is_of_run ? 0 : SPROF_ENOMEM;
+    int result =
+        is_of_run ? sprof_vec_reserve(&tree->node_path, derive->nodes.count) : SPROF_ENOMEM;
     for (size_t i = 0; i < derive->nodes.count && !result; i++) {
         const struct derive_node *node = &derive->nodes.items[i];
         uint32_t path = node->parent ? tree->node_path.items[node->parent - 1] : 0;
@@ -420,11 +423,24 @@ static int line_costs(struct derive *derive, const struct costed *run,
     return result;
 }
 
+/* Behind all others, so that its tree and what those needed are not in memory together. */
+static int all_line_costs(struct derive *derive, const struct derive_run *run)
+{
+    struct line_tree tree = {0};
+    int result = make_line_tree(derive, run, &tree);
+    sprof_map_release(&tree.paths.index);
+    for (size_t k = 0; k < run->events.count && !result; k++) {
+        const struct costed costed = {run->id, run->events.items[k].id, NULL};
+        result = line_costs(derive, &costed, &run->events.items[k], &tree);
+    }
+    line_tree_release(&tree);
+    return result;
+}
+
 /* == All == */
 
 static int event_costs(struct derive *derive, const struct derive_run *run,
-                       const struct derive_event *event, const uint64_t *totals,
-                       struct line_tree *lines)
+                       const struct derive_event *event, const uint64_t *totals)
 {
     const struct costed costed = {run->id, event->id, totals};
     model_paths_clear_costs(&derive->paths);
@@ -435,21 +451,18 @@ static int event_costs(struct derive *derive, const struct derive_run *run,
     }
     model_paths_sum(&derive->paths);
     if (derive->live)
-        return path_costs(derive, &costed) || (totals && function_costs(derive, &costed)) ||
-                       (derive->lines && line_costs(derive, &costed, event, lines))
+        return path_costs(derive, &costed) || (totals && function_costs(derive, &costed))
                    ? SPROF_ENOMEM
                    : 0;
     return path_costs(derive, &costed) || function_costs(derive, &costed) ||
-                   module_costs(derive, &costed) || edge_costs(derive, &costed) ||
-                   line_costs(derive, &costed, event, lines)
+                   module_costs(derive, &costed) || edge_costs(derive, &costed)
                ? SPROF_ENOMEM
                : 0;
 }
 
 static int run_costs(struct derive *derive, struct derive_run *run, struct sprof_error *error)
 {
-    struct line_tree lines = {0};
-    int result = derive->live && !derive->lines ? 0 : make_line_tree(derive, run, &lines);
+    int result = 0;
     run->summary.named_frames = 0;
     for (size_t k = 0; k < run->events.count && !result; k++) {
         const struct derive_event *event = &run->events.items[k];
@@ -463,14 +476,15 @@ static int run_costs(struct derive *derive, struct derive_run *run, struct sprof
         if (totals)
             recording_derive_call_totals(derive, run, event->id, totals);
         if (!result)
-            result = event_costs(derive, run, event, totals, &lines);
+            result = event_costs(derive, run, event, totals);
         free(totals);
     }
+    if (!result && (!derive->live || derive->lines))
+        result = all_line_costs(derive, run);
     if (!result)
         result = recording_derive_call_latencies(derive, run);
     if (!result)
         result = recording_derive_coverage(derive, run, error);
-    line_tree_release(&lines);
     return result ? result : sprof_vec_push(&derive->derived.sample_summaries, run->summary);
 }
 
@@ -483,6 +497,8 @@ int recording_derive_costs(struct derive *derive, struct sprof_error *error)
             result = make_paths(derive, &derive->runs.items[i]);
     if (!result)
         result = number_paths(derive, error);
+    if (!derive->live) /* all paths are known */
+        sprof_map_release(&derive->paths.index);
     for (size_t i = 0; i < derive->runs.count && !result; i++)
         if (!derive->runs.items[i].kept)
             result = run_costs(derive, &derive->runs.items[i], error);

@@ -373,6 +373,7 @@ static int put_event(struct writing *writing, const struct report_selection *sel
                                  "`sprof export -f lcov` writes coverage",
                                  dataset.run.id);
     uint32_t *paths = result ? NULL : report_export_paths(&dataset);
+    sprof_map_release(&dataset.paths.index); /* no path is added any more */
     if (!result)
         result = paths ? put_rows(writing, &dataset, paths, error) : SPROF_ENOMEM;
     free(paths);
