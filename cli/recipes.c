@@ -8,7 +8,8 @@
 /* A recipe in the page: "N. TITLE (`--recipe NAME`):", a blank line, and its statement. */
 static const char mark[] = " (`--recipe ", opening[] = "```sql\n", closing[] = "```";
 
-bool cli_recipe_next(const char **at, struct cli_recipe *recipe)
+/* The recipe after *at (the first after cli_schema_text), which moves on. False: there is none. */
+static bool next_recipe(const char **at, struct cli_recipe *recipe)
 {
     const char *found = strstr(*at, mark);
     if (!found)
@@ -52,7 +53,7 @@ int cli_recipe_find(struct sprof_str *sql, const char *name, struct sprof_error 
     enum { MOST = 64 };
     struct sprof_suggestions near = {0};
     char names[MOST][24]; /* borrowed by `near` */
-    for (size_t i = 0; i < MOST && cli_recipe_next(&at, &recipe); i++) {
+    for (size_t i = 0; i < MOST && next_recipe(&at, &recipe); i++) {
         snprintf(names[i], sizeof names[i], "%.*s", (int)recipe.name_length, recipe.name);
         if (!strcmp(names[i], name))
             return append_of_newest(sql, &recipe) ? sprof_error_memory(error) : 0;
@@ -72,7 +73,7 @@ void cli_recipes_list(FILE *out)
 {
     const char *at = cli_schema_text;
     struct cli_recipe recipe;
-    while (cli_recipe_next(&at, &recipe))
+    while (next_recipe(&at, &recipe))
         fprintf(out, "%-12.*s  %.*s\n", (int)recipe.name_length, recipe.name,
                 (int)recipe.title_length, recipe.title);
 }

@@ -12,9 +12,6 @@ struct cli_recipe {
     size_t name_length, title_length, sql_length;
 };
 
-/* The recipe after *at (the first after cli_schema_text), which moves on. False: there is none. */
-bool cli_recipe_next(const char **at, struct cli_recipe *recipe);
-
 /* Appends the statement of a recipe: where it is of one run, of the newest. SPROF_EUSAGE: there is
  * none of that name; the message offers what is near. */
 int cli_recipe_find(struct sprof_str *sql, const char *name, struct sprof_error *error);

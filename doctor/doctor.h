@@ -88,10 +88,6 @@ void doctor_facts_read(struct doctor_facts *facts, const char *root);
 /* Adds the points that follow from the facts. */
 void doctor_check_facts(struct doctor_points *points, const struct doctor_facts *facts);
 
-/* The command that gives this process more rights, as the place has it: docker's options, or the
- * part of a pod's specification. */
-const char *doctor_rights(const struct doctor_facts *facts);
-
 /* == Tries == */
 
 /* Opens what `sprof record` would open with `-p` of these processes (none: left out), with a

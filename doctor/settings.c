@@ -53,7 +53,9 @@ static void cure_setting(struct doctor_points *points, const struct doctor_facts
                 sudo(facts), setting, value, setting, value, sudo(facts));
 }
 
-const char *doctor_rights(const struct doctor_facts *facts)
+/* The command that gives this process more rights, as the place has it: docker's options, or the
+ * part of a pod's specification. */
+static const char *rights_command(const struct doctor_facts *facts)
 {
     switch (facts->place) {
     case DOCTOR_IN_KUBERNETES:
@@ -115,7 +117,7 @@ static void check_kernel_names(struct doctor_points *points, const struct doctor
     if (shown)
         return;
     if (facts->kptr_restrict <= 0) /* perf_event_paranoid hides them, or CAP_SYSLOG is missing */
-        doctor_cure(points, "%s", doctor_rights(facts));
+        doctor_cure(points, "%s", rights_command(facts));
     else
         cure_setting(points, facts, "kernel.kptr_restrict", 0);
 }
@@ -169,7 +171,7 @@ static void check_bpf(struct doctor_points *points, const struct doctor_facts *f
                       "setting is: short threads, deep stacks and late samples cost more or are "
                       "missed");
     if (!may)
-        doctor_cure(points, "%s", doctor_rights(facts));
+        doctor_cure(points, "%s", rights_command(facts));
 }
 
 static void check_ring_memory(struct doctor_points *points, const struct doctor_facts *facts)
@@ -224,7 +226,7 @@ static void check_rights(struct doctor_points *points, const struct doctor_facts
                 "%s, %s%s", user, missing.length ? "without " : "with all that is used",
                 missing.length ? missing.text : "");
     if (missing.length)
-        doctor_cure(points, "%s", doctor_rights(facts));
+        doctor_cure(points, "%s", rights_command(facts));
     sprof_str_release(&missing);
 }
 
@@ -260,7 +262,7 @@ static void check_container(struct doctor_points *points, const struct doctor_fa
                 places[facts->place],
                 filtered ? ", under a seccomp filter, which may refuse perf events" : "");
     if (filtered)
-        doctor_cure(points, "%s", doctor_rights(facts));
+        doctor_cure(points, "%s", rights_command(facts));
     if (facts->memory_bytes != UINT64_MAX) {
         const uint64_t mib = facts->memory_bytes >> 20;
         doctor_find(points, "process", "memory of the cgroup",

@@ -68,7 +68,7 @@ static enum fleet_verdict judge_query(struct fleet_answer *answer)
     return code ? judge_failure(answer, code) : fleet_link_judge(answer);
 }
 
-enum fleet_verdict fleet_clickhouse_judge(struct fleet_answer *answer)
+static enum fleet_verdict judge(struct fleet_answer *answer)
 {
     if (answer->status == 200 && answer->text.length && !code_of(answer)) {
         snprintf(answer->problem, sizeof answer->problem,
@@ -244,6 +244,6 @@ const struct fleet_receiver_kind fleet_receiver_clickhouse = {
     .learn = learn,
     .check = check,
     .address = address,
-    .judge = fleet_clickhouse_judge,
+    .judge = judge,
     .counts_once = counts_once,
 };

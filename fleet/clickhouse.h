@@ -21,7 +21,4 @@ int fleet_clickhouse_version(struct fleet_link *link, unsigned *version, struct 
 /* Appends 'TEXT' as a string of SQL. */
 int fleet_clickhouse_quote(struct sprof_str *sql, const char *text);
 
-/* What an answer to an insert means; fleet_link_judge, and the code of the server's error. */
-enum fleet_verdict fleet_clickhouse_judge(struct fleet_answer *answer);
-
 #endif

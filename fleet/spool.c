@@ -181,8 +181,8 @@ static FILE *open_new(const struct fleet_spool *spool, struct sprof_error *error
     return file;
 }
 
-int fleet_spool_set_number(const struct fleet_spool *spool, const char *name, uint64_t number,
-                           struct sprof_error *error)
+static int set_number(const struct fleet_spool *spool, const char *name, uint64_t number,
+                      struct sprof_error *error)
 {
     char text[32];
     snprintf(text, sizeof text, "%" PRIu64 "\n", number);
@@ -230,7 +230,7 @@ static int drop_oldest(struct fleet_spool *spool, const struct fleet_waiting_lis
     sprof_log_message(spool->log, SPROF_LOG_WARNING,
                       "%s: the oldest batch in %s was dropped, unsent; %" PRIu64 " so far", why,
                       spool->path, dropped);
-    if (fleet_spool_set_number(spool, FLEET_SPOOL_DROPPED, dropped, &(struct sprof_error){0})) {
+    if (set_number(spool, FLEET_SPOOL_DROPPED, dropped, &(struct sprof_error){0})) {
         /* A full disk: the message has said it. */
     }
     return 1;

@@ -63,8 +63,6 @@ int fleet_spool_set_aside(const struct fleet_spool *spool, const struct fleet_wa
 
 /* A number that outlives the process, such as of batches dropped; 0 at first. */
 uint64_t fleet_spool_number(const struct fleet_spool *spool, const char *name);
-int fleet_spool_set_number(const struct fleet_spool *spool, const char *name, uint64_t number,
-                           struct sprof_error *error);
 #define FLEET_SPOOL_DROPPED "dropped" /* batches, ever */
 
 /* Likewise lines of text; none at first. The caller releases. */

@@ -12,11 +12,6 @@ static const struct import_format formats[] = {
     {0},
 };
 
-const struct import_format *import_formats(void)
-{
-    return formats;
-}
-
 const struct import_format *import_format_of(struct sprof_bytes head)
 {
     const struct import_format *format = formats;

@@ -138,7 +138,6 @@ struct import_format {
     /* NULL: the format is that of rows, which are several runs */
     int (*read)(struct import *import, struct import_input *input, struct sprof_error *error);
 };
-const struct import_format *import_formats(void); /* ended by a NULL name */
 const struct import_format *import_format_of(struct sprof_bytes head);
 
 bool import_folded_recognizes(struct sprof_bytes head);

@@ -356,7 +356,7 @@ int inject_give_up(struct inject_process *process, struct sprof_error *error)
     return !is_there || inject_unload_agent(process, &location, error) ? 0 : SPROF_ESTATE;
 }
 
-void inject_attachment_free(struct inject_attachment *attachment)
+static void free_attachment(struct inject_attachment *attachment)
 {
     if (!attachment)
         return;
@@ -375,6 +375,6 @@ void inject_process_release(struct inject_process *process)
     if (process->shared)
         munmap(process->shared, process->shared_bytes);
     process->shared = NULL;
-    inject_attachment_free(process->attachment);
+    free_attachment(process->attachment);
     process->attachment = NULL;
 }

@@ -53,8 +53,6 @@ int inject_open_code(const struct inject_process *process);
 /* Unloads an unused agent. */
 int inject_give_up(struct inject_process *process, struct sprof_error *error);
 
-void inject_attachment_free(struct inject_attachment *attachment);
-
 /* True: the program is static, or has another loader than glibc's. */
 bool inject_raw_is_for(const char *path);
 

@@ -16,7 +16,7 @@ struct inject_attachment {
     char library[TARGET_PATH_MAX];
 };
 
-/* Free with inject_attachment_free, even after an error. */
+/* inject_process_release frees it, even after an error. */
 int inject_attach(struct inject_process *process, struct sprof_error *error);
 
 /* `any_place`: accepts a thread wherever it is, for mapping but not for loading. */

@@ -45,9 +45,6 @@ struct annotation {
     struct table *table;    /* borrowed */
 };
 
-/* The function's name as it is called in this table; "" when out of memory. */
-const char *report_annotation_name(struct annotation *annotation);
-
 /* Adds a sentence about what cannot be shown. */
 void report_annotation_note(struct annotation *annotation, const char *text);
 

@@ -112,7 +112,7 @@ static const char *shown_name(struct annotation *annotation, const char *name)
     return shown ? shown : name;
 }
 
-const char *report_annotation_name(struct annotation *annotation)
+static const char *function_name(struct annotation *annotation)
 {
     return shown_name(annotation, function_of(annotation));
 }
@@ -120,7 +120,7 @@ const char *report_annotation_name(struct annotation *annotation)
 void report_annotation_note(struct annotation *annotation, const char *text)
 {
     if (annotation->options->top && !annotation->notes.length)
-        sprof_str_appendf(&annotation->notes, "%s: ", report_annotation_name(annotation));
+        sprof_str_appendf(&annotation->notes, "%s: ", function_name(annotation));
     else
         sprof_str_append(&annotation->notes, annotation->notes.length ? "; " : "");
     sprof_str_append(&annotation->notes, text);
@@ -297,7 +297,7 @@ int report_annotation_begin(struct annotation *annotation, size_t count)
         sprof_str_appendf(&title, "the %zu function%s with most self time", count,
                           sprof_plural(count));
     else
-        sprof_str_append(&title, report_annotation_name(annotation));
+        sprof_str_append(&title, function_name(annotation));
     if (!annotation->options->top)
         append_counts(&note, annotation);
     *annotation->table = (struct table){
@@ -317,7 +317,7 @@ static void add_name(struct annotation *annotation)
         .kind = "",
         .file = "",
         .address = "",
-        .code = format_text(annotation, "── %.400s · %.200s", report_annotation_name(annotation),
+        .code = format_text(annotation, "── %.400s · %.200s", function_name(annotation),
                             annotation->dataset->modules.items[annotation->module - 1].name),
         .inlined = "",
         .target = ""};

@@ -166,7 +166,8 @@ static int note_number(void *context, int columns, char *const *values, char *co
     return 0;
 }
 
-int report_calls_count(struct report_calls *calls, struct sprof_str *sql, uint64_t *number,
+/* The text is released. */
+static int read_number(struct report_calls *calls, struct sprof_str *sql, uint64_t *number,
                        struct sprof_error *error)
 {
     *number = 0;
@@ -182,7 +183,7 @@ int report_calls_number(struct report_calls *calls, const char *sql, uint64_t *n
 {
     struct sprof_str text = {0};
     sprof_str_appendf(&text, sql, calls->run);
-    return report_calls_count(calls, &text, number, error);
+    return read_number(calls, &text, number, error);
 }
 
 /* Runs may be taken away, so their numbers need not follow each other. */

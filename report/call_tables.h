@@ -56,11 +56,8 @@ struct report_call_names {
 void report_calls_choose(const struct report_calls *calls, const struct report_call_names *names,
                          struct sprof_str *sql);
 
-/* The first number that a statement gives; 0: none, or NULL. The text is released. */
-int report_calls_count(struct report_calls *calls, struct sprof_str *sql, uint64_t *number,
-                       struct sprof_error *error);
-
-/* The same of a constant statement, in which `%1$u` is the run. */
+/* The first number that a constant statement gives, in which `%1$u` is the run; 0: none, or NULL.
+ */
 int report_calls_number(struct report_calls *calls, const char *sql, uint64_t *number,
                         struct sprof_error *error);
 

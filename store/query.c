@@ -174,8 +174,3 @@ int store_quote(struct sprof_str *sql, const char *text)
         status = sprof_str_append_bytes(sql, *text == '\'' ? "''" : text, *text == '\'' ? 2 : 1);
     return status ? status : sprof_str_append(sql, "'");
 }
-
-void store_interrupt(struct store *store)
-{
-    sqlite3_interrupt(store->database);
-}

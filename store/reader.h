@@ -208,9 +208,6 @@ int store_query(struct store *store, const char *sql,
 /* Appends a text as a literal of SQL. Returns 0 or SPROF_ENOMEM. */
 int store_quote(struct sprof_str *sql, const char *text);
 
-/* Makes a store_query that runs in another thread end with SPROF_ESTATE. */
-void store_interrupt(struct store *store);
-
 /* The owner of the file that was opened, also where a copy of it is read. */
 uid_t store_owner(const struct store *store);
 

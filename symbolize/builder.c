@@ -4,7 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-const char *symbolize_builder_text(struct builder *builder, const char *text)
+/* The builder's copy of a text; NULL for NULL, and when memory runs out. */
+static const char *copy_text(struct builder *builder, const char *text)
 {
     uint32_t number;
     if (!text)
@@ -29,11 +30,10 @@ uint32_t symbolize_builder_add(struct builder *builder, uint64_t key,
 {
     const uint32_t index = (uint32_t)builder->functions.count;
     struct symbolize_function copy = *function;
-    copy.linkage_name = symbolize_builder_text(builder, function->linkage_name);
-    copy.name =
-        function->name ? symbolize_builder_text(builder, function->name) : copy.linkage_name;
-    copy.inlined_name = symbolize_builder_text(builder, function->inlined_name);
-    copy.file = symbolize_builder_text(builder, function->file);
+    copy.linkage_name = copy_text(builder, function->linkage_name);
+    copy.name = function->name ? copy_text(builder, function->name) : copy.linkage_name;
+    copy.inlined_name = copy_text(builder, function->inlined_name);
+    copy.file = copy_text(builder, function->file);
     if (sprof_vec_push(&builder->functions, copy) || sprof_map_put(&builder->by_key, key, index))
         builder->failed = true;
     return index;
@@ -51,7 +51,7 @@ void symbolize_builder_add_frame(struct builder *builder, uint32_t function, con
     const size_t place = (uintptr_t)file / 16 % (sizeof builder->files / sizeof *builder->files);
     if (builder->files[place].text != file) {
         builder->files[place].text = file;
-        builder->files[place].copy = symbolize_builder_text(builder, file);
+        builder->files[place].copy = copy_text(builder, file);
     }
     const struct symbolize_frame frame = {function, builder->files[place].copy, line};
     if (sprof_vec_push(&builder->frames, frame))

@@ -17,9 +17,6 @@ struct builder {
     bool failed;
 };
 
-/* The builder's copy of a text; NULL for NULL, and when memory runs out. */
-const char *symbolize_builder_text(struct builder *builder, const char *text);
-
 /* True when a function with this key is there already. */
 bool symbolize_builder_find(const struct builder *builder, uint64_t key, uint32_t *function);
 

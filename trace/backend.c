@@ -74,8 +74,9 @@ static bool may_attach(const struct trace_options *options, const char *path, co
     return !*reason && (options->pid || inject_raw_is_for(path));
 }
 
-int trace_backend_choose(const struct trace_options *options, struct trace_choice *choice,
-                         struct sprof_error *error)
+/* Changes nothing. SPROF_EUNSUPPORTED: no back end fits the program or the options. */
+static int choose(const struct trace_options *options, struct trace_choice *choice,
+                  struct sprof_error *error)
 {
     char path[AGENT_PATH_MAX], name[AGENT_PATH_MAX];
     *choice = (struct trace_choice){.backend = &probe_backend_uprobe};
@@ -146,7 +147,7 @@ int trace_entry_open(struct trace_entry *entry, const struct trace_options *opti
     if (listens > 0)
         entry->choice.backend = &probe_backend_listening;
     if (!result && !listens)
-        result = trace_backend_choose(options, &entry->choice, error);
+        result = choose(options, &entry->choice, error);
     if (!result && !listens && entry->choice.backend->has_agent && options->pid)
         result = inject_check(options->pid, &entry->lock_fd, options->log, error);
     if (result)

@@ -4,7 +4,8 @@
 
 const char *const trace_mode_words[] = {"stats", "coverage", "log", NULL};
 
-bool trace_is_unmeasured(const struct trace_session *session)
+/* True if shares do not count this time: in pauses and in mode coverage. */
+static bool is_unmeasured(const struct trace_session *session)
 {
     return session->paused || session->mode == TRACE_COVERAGE;
 }
@@ -15,7 +16,7 @@ int trace_begin_phase(struct trace_session *session, const char *mark, struct sp
         .start_ns = session->times.now_ns - session->run->start_monotonic_ns,
         .mode = session->run->mode,
         .app_interior = session->run->app_interior,
-        .paused = trace_is_unmeasured(session),
+        .paused = is_unmeasured(session),
         .mark = mark,
     };
     session->trace->phase++;

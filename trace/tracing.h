@@ -127,9 +127,6 @@ int trace_lease_serve(struct trace_session *session, struct sprof_error *error);
 
 /* == phases.c == */
 
-/* True if shares do not count this time: in pauses and in mode coverage. */
-bool trace_is_unmeasured(const struct trace_session *session);
-
 /* The phase starts at session->times.now_ns. `mark` may be NULL. */
 int trace_begin_phase(struct trace_session *session, const char *mark, struct sprof_error *error);
 
@@ -172,9 +169,5 @@ struct trace_entry {
 int trace_entry_open(struct trace_entry *entry, const struct trace_options *options,
                      struct sprof_error *error);
 void trace_entry_close(struct trace_entry *entry);
-
-/* Changes nothing. SPROF_EUNSUPPORTED: no back end fits the program or the options. */
-int trace_backend_choose(const struct trace_options *options, struct trace_choice *choice,
-                         struct sprof_error *error);
 
 #endif

@@ -269,7 +269,8 @@ void agent_helper_begin_child(void)
     memset(files, 0, sizeof files);
 }
 
-void agent_helper_end(void)
+/* Waits for the helper. */
+static void end_helper(void)
 {
     const struct timespec moment = {.tv_nsec = 100000};
     if (!agent_active() || !agent_timer_is(AGENT_CLOCK_FINE) ||
@@ -289,7 +290,7 @@ void agent_helper_end(void)
 #define WITHOUT_HELPER(name, parameters, arguments)                                                \
     AGENT_EXPORT int name parameters                                                               \
     {                                                                                              \
-        agent_helper_end();                                                                        \
+        end_helper();                                                                              \
         return agent_next()->name arguments;                                                       \
     }
 

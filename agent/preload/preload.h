@@ -116,7 +116,6 @@ bool agent_active(void);
 struct agent_thread *agent_thread_claim(void);
 void agent_thread_begin(struct agent_thread *thread);
 void agent_thread_end(struct agent_thread *thread);
-void agent_thread_give_back(struct agent_thread *thread);
 void agent_threads_reset(void);
 void agent_threads_request(void);
 void agent_timer_set(struct agent_thread *thread, uint64_t first_ns, uint64_t period_ns);
@@ -131,11 +130,10 @@ void agent_unblock(void);
 /* handler.c. False: not the agent's timer. */
 bool agent_take_sample(const siginfo_t *info, const ucontext_t *context);
 
-/* helper.c. agent_helper_end waits for the helper. After fork, call agent_helper_begin_child first.
+/* helper.c. After fork, call agent_helper_begin_child first.
  * The interval is 0 if only kernel ticks sample. */
 void agent_helper_start(void);
 void agent_helper_begin_child(void);
-void agent_helper_end(void);
 uint64_t agent_helper_interval_ns(void);
 
 /* threads.c. Returns a number in [0, limit). */

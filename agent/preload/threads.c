@@ -104,7 +104,7 @@ struct agent_thread *agent_thread_claim(void)
     return thread;
 }
 
-void agent_thread_give_back(struct agent_thread *thread)
+static void give_back(struct agent_thread *thread)
 {
     const size_t slot = (size_t)(thread - agent_threads);
     atomic_store_explicit(&agent_process.shared->slots[slot].tid, 0, memory_order_release);
@@ -274,7 +274,7 @@ void agent_thread_end(struct agent_thread *thread)
 {
     delete_timers(thread);
     agent_record_end(thread);
-    agent_thread_give_back(thread);
+    give_back(thread);
 }
 
 static struct agent_thread *thread_of(pid_t tid)
@@ -308,7 +308,7 @@ static void give_up(pid_t tid)
         errno != ESRCH)
         return;
     delete_timers(thread);
-    agent_thread_give_back(thread);
+    give_back(thread);
 }
 
 void agent_threads_request(void)
@@ -401,7 +401,7 @@ AGENT_EXPORT int pthread_create(pthread_t *id, const pthread_attr_t *attributes,
     thread->stack_bytes = stack_size_of(attributes);
     const int result = next->pthread_create(id, attributes, start_thread, thread);
     if (result)
-        agent_thread_give_back(thread);
+        give_back(thread);
     return result;
 }
 
@@ -443,6 +443,6 @@ AGENT_EXPORT int clone(int (*start)(void *), void *stack, int flags, void *argum
     thread->argument = argument;
     const int result = next->clone(start_clone, stack, flags, thread, parent_tid, tls, child_tid);
     if (result < 0)
-        agent_thread_give_back(thread);
+        give_back(thread);
     return result;
 }

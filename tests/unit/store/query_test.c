@@ -110,25 +110,6 @@ static void test_schema_may_be_looked_at(void)
     ASSERT_QUERY(example.store, "EXPLAIN QUERY PLAN SELECT 1", "1|0|0|SCAN CONSTANT ROW");
 }
 
-static int interrupt_soon(void *context, int columns, char *const *values, char *const *names)
-{
-    (void)columns, (void)values, (void)names;
-    store_interrupt(context);
-    return 0;
-}
-
-static void test_interrupt(void)
-{
-    struct sprof_error error = {0};
-    CU_ASSERT_EQUAL(store_query(example.store,
-                                "WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n) "
-                                "SELECT i FROM n",
-                                interrupt_soon, example.store, &error),
-                    SPROF_ESTATE);
-    CU_ASSERT_PTR_NOT_NULL(strstr(error.message, "interrupted"));
-    ASSERT_QUERY(example.store, "SELECT 1", "1");
-}
-
 void sprof_suite_store_query(void);
 void sprof_suite_store_query(void)
 {
@@ -139,5 +120,4 @@ void sprof_suite_store_query(void)
     CU_add_test(suite, "mistakes are explained", test_mistakes_are_explained);
     CU_add_test(suite, "nothing is written", test_nothing_is_written);
     CU_add_test(suite, "the schema may be looked at", test_schema_may_be_looked_at);
-    CU_add_test(suite, "interrupt", test_interrupt);
 }
