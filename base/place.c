@@ -17,7 +17,7 @@
 enum { LINKS_MAX = 40, TRIES = 100 };
 
 /* The way that is left, and where it has led. */
-struct walk {
+struct place_walk {
     char rest[PATH_MAX];
     int fd;
     int links;
@@ -31,7 +31,7 @@ static bool is_trusted(int directory_fd)
            !(facts.st_mode & (S_IWGRP | S_IWOTH));
 }
 
-static int enter(struct walk *walk, const char *name, int flags)
+static int enter(struct place_walk *walk, const char *name, int flags)
 {
     const int fd = openat(walk->fd, name, O_PATH | O_DIRECTORY | O_CLOEXEC | flags);
     if (fd < 0)
@@ -43,7 +43,7 @@ static int enter(struct walk *walk, const char *name, int flags)
 
 /* The number of the descriptor that a name in the caller's own /proc/self/fd leads to; -1: it is
  * none. */
-static int own_descriptor(const struct walk *walk, const char *name)
+static int own_descriptor(const struct place_walk *walk, const char *name)
 {
     struct stat own, here;
     char *end;
@@ -61,7 +61,7 @@ static bool is_of_proc(int fd)
 }
 
 /* Puts the link's text in the place of its name. */
-static int follow(struct walk *walk, struct sprof_place *place, const char *name, bool last)
+static int follow(struct place_walk *walk, struct sprof_place *place, const char *name, bool last)
 {
     char target[PATH_MAX], rest[PATH_MAX];
     const ssize_t length = readlinkat(walk->fd, name, target, sizeof target - 1);
@@ -80,7 +80,7 @@ static int follow(struct walk *walk, struct sprof_place *place, const char *name
 }
 
 /* Takes the next part off the way. *last: there is no other behind it. */
-static int take_part(struct walk *walk, char name[NAME_MAX + 1], bool *last)
+static int take_part(struct place_walk *walk, char name[NAME_MAX + 1], bool *last)
 {
     char *begin = walk->rest + strspn(walk->rest, "/");
     const size_t length = strcspn(begin, "/");
@@ -94,7 +94,7 @@ static int take_part(struct walk *walk, char name[NAME_MAX + 1], bool *last)
 }
 
 /* One part. 1: it was the last, and the place is found. */
-static int step(struct walk *walk, struct sprof_place *place)
+static int step(struct place_walk *walk, struct sprof_place *place)
 {
     char name[NAME_MAX + 1];
     bool last;
@@ -122,7 +122,7 @@ static int step(struct walk *walk, struct sprof_place *place)
 
 int sprof_place_find(struct sprof_place *place, const char *path)
 {
-    struct walk walk = {.fd = -1};
+    struct place_walk walk = {.fd = -1};
     *place = SPROF_PLACE_NONE;
     if (strlen(path) >= sizeof walk.rest)
         return -ENAMETOOLONG;

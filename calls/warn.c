@@ -17,15 +17,15 @@ enum {
     DEPTH_MOST = 4096,
 };
 
-/* The start of struct record in agent/probe/thread.h. */
-struct record {
+/* The start of struct warning_record in agent/probe/thread.h. */
+struct warning_record {
     uint64_t return_address, begin, parent, child_ticks, probe_ticks, slot, stat;
     uint32_t serial, node;
 };
-_Static_assert(sizeof(struct record) == PROBE_RECORD_BYTES, "as the agent writes it");
+_Static_assert(sizeof(struct warning_record) == PROBE_RECORD_BYTES, "as the agent writes it");
 
-/* The start of struct thread there. */
-struct thread {
+/* The start of struct warned_thread there. */
+struct warned_thread {
     uint64_t stats, innermost, low, high;
     uint32_t serial;
 };
@@ -306,7 +306,7 @@ int calls_warnings_read(struct calls_program *session)
 /* == Calls that have not returned == */
 
 static bool read_record(const struct calls_program *session, pid_t pid, uint64_t at,
-                        const struct thread *thread, struct record *record)
+                        const struct warned_thread *thread, struct warning_record *record)
 {
     (void)session;
     if (target_read_memory(pid, at, record, sizeof *record) != sizeof *record)
@@ -327,15 +327,16 @@ static bool was_told(const struct calls_warnings *warnings, const struct stuck *
 }
 
 /* Reads the record twice, because its call may end meanwhile. */
-static int check_record(struct calls_program *session, uint32_t slab, const struct thread *thread,
-                        uint64_t at, const struct record *record)
+static int check_record(struct calls_program *session, uint32_t slab,
+                        const struct warned_thread *thread, uint64_t at,
+                        const struct warning_record *record)
 {
     struct calls_warnings *warnings = session->warnings;
     const uint64_t now = probe_ticks();
     const uint64_t stat = record->stat & ((UINT64_C(1) << PROBE_PATH_AT) - 1);
     const uint64_t function = (stat - thread->stats) / sizeof(struct probe_stat);
     const pid_t pid = session->threads.of_slab[slab]->pid;
-    struct record again;
+    struct warning_record again;
     if (stat < thread->stats || function >= session->probes.count ||
         function >= warnings->stuck_ns.count || record->begin >= now ||
         !is_known(session, (uint32_t)function, slab))
@@ -356,8 +357,8 @@ static int check_thread(struct calls_program *session, uint32_t slab)
 {
     const uint64_t pointer = atomic_load(&session->process.shared->slabs[slab].thread);
     const pid_t pid = session->threads.of_slab[slab]->pid;
-    struct thread thread;
-    struct record record;
+    struct warned_thread thread;
+    struct warning_record record;
     int result = 0;
     const uint64_t data =
         inject_thread_data(&session->process.hello, pid, pointer,

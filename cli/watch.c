@@ -43,7 +43,7 @@ static const struct cli_option options[] = {
 };
 
 /* A trace that runs: a sprof of its own. */
-struct calls_process {
+struct traced_process {
     pid_t tracer, traced;
 };
 
@@ -54,7 +54,7 @@ struct watch {
     struct trace_exec_events events;
     sigset_t before; /* the mask of signals */
     char self[PATH_MAX];
-    SPROF_VEC(struct calls_process) running;
+    SPROF_VEC(struct traced_process) running;
     SPROF_VEC(char *) recordings;
     uint64_t begun, failed, passed; /* passed: there was no room */
     bool is_full;                   /* of --max-size */
@@ -113,7 +113,7 @@ static int trace(struct watch *watch, pid_t pid, const char *program)
     }
     watch->begun++;
     cli_say(watch->terminal, "process %d, %s, is traced: %s", (int)pid, program, path.text);
-    return sprof_vec_push(&watch->running, ((struct calls_process){tracer, pid}));
+    return sprof_vec_push(&watch->running, ((struct traced_process){tracer, pid}));
 }
 
 static bool is_traced(const struct watch *watch, pid_t pid)

@@ -6,12 +6,12 @@
 #include <string.h>
 
 /* Where in a string table a name stands: linkers let one end in another. */
-struct place {
+struct symbol_place {
     uint32_t offset, name;
 };
 
 struct places {
-    SPROF_VEC(struct place) items; /* by offset */
+    SPROF_VEC(struct symbol_place) items; /* by offset */
     const char *const *names;
     bool is_last[256]; /* bytes that a name ends with */
     size_t longest;
@@ -26,7 +26,7 @@ static bool note_names(struct places *places, const uint8_t *start, const uint8_
         if (length > (size_t)(at - start) || length > offset ||
             memcmp(at - length, places->names[i], length) != 0)
             continue;
-        if (sprof_vec_push(&places->items, ((struct place){(uint32_t)(offset - length), i})))
+        if (sprof_vec_push(&places->items, ((struct symbol_place){(uint32_t)(offset - length), i})))
             return false;
     }
     return true;
@@ -34,7 +34,7 @@ static bool note_names(struct places *places, const uint8_t *start, const uint8_
 
 static int by_offset(const void *left, const void *right)
 {
-    const struct place *a = left, *b = right;
+    const struct symbol_place *a = left, *b = right;
     return (a->offset > b->offset) - (a->offset < b->offset);
 }
 
@@ -77,9 +77,9 @@ static bool is_function(const Elf64_Sym *symbol)
 /* Several of the names may be the same. */
 static void match(const struct places *places, const Elf64_Sym *symbol, struct image_symbol *out)
 {
-    const struct place wanted = {.offset = symbol->st_name};
-    const struct place *first = places->items.items, *end = first + places->items.count;
-    const struct place *found =
+    const struct symbol_place wanted = {.offset = symbol->st_name};
+    const struct symbol_place *first = places->items.items, *end = first + places->items.count;
+    const struct symbol_place *found =
         bsearch(&wanted, first, places->items.count, sizeof wanted, by_offset);
     while (found && found > first && found[-1].offset == wanted.offset)
         found--;

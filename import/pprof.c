@@ -25,7 +25,7 @@ struct value_columns {
 };
 
 /* An address of the profile, once it was used. */
-struct place {
+struct pprof_place {
     uint32_t number; /* 0: not used yet */
     struct import_module module;
 };
@@ -34,7 +34,7 @@ struct reader {
     struct import *import;
     const profile_message *profile;
     struct sprof_map locations, mappings, functions; /* id → position */
-    struct place *places;                            /* by position of the location */
+    struct pprof_place *places;                      /* by position of the location */
     SPROF_VEC(struct value_columns) columns;
     SPROF_VEC(struct recording_level) levels;
     uint8_t (*build_ids)[SPROF_BUILD_ID_MAX]; /* by position of the mapping */
@@ -217,7 +217,7 @@ static int take_levels(struct reader *reader, const location_message *location,
     return reader->levels.count ? 0 : sprof_vec_push(&reader->levels, (struct recording_level){0});
 }
 
-static int place_of(struct reader *reader, uint64_t id, struct place **place,
+static int place_of(struct reader *reader, uint64_t id, struct pprof_place **place,
                     struct sprof_error *error)
 {
     const uint64_t *position = sprof_map_get(&reader->locations, id);
@@ -275,7 +275,7 @@ static int stack_of(struct reader *reader, const sample_message *sample, uint32_
     if (sample->n_location_id > IMPORT_FRAMES_MAX)
         return damaged(reader, error, IMPORT_TOO_DEEP);
     for (size_t i = sample->n_location_id; i-- > 0;) {
-        struct place *place = NULL;
+        struct pprof_place *place = NULL;
         const int result = place_of(reader, sample->location_id[i], &place, error);
         if (result)
             return result;

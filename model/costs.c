@@ -6,17 +6,17 @@
 
 /* A depth-first walk that needs no stack: children and siblings are linked by number, 0 is the root
  * above all roots. */
-struct walk {
+struct cost_walk {
     const struct model_paths *paths;
     uint32_t *first_child, *next_sibling; /* [id] */
     uint32_t at;
     bool entered; /* `at` has just been entered; else just left */
 };
 
-static int walk_init(struct walk *walk, const struct model_paths *paths)
+static int walk_init(struct cost_walk *walk, const struct model_paths *paths)
 {
     const size_t count = paths->items.count + 1;
-    *walk = (struct walk){.paths = paths, .entered = true};
+    *walk = (struct cost_walk){.paths = paths, .entered = true};
     walk->first_child = calloc(count, 2 * sizeof *walk->first_child);
     if (!walk->first_child)
         return SPROF_ENOMEM;
@@ -30,7 +30,7 @@ static int walk_init(struct walk *walk, const struct model_paths *paths)
 }
 
 /* Moves to the next entering or leaving of a path; false at the end. */
-static bool walk_next(struct walk *walk)
+static bool walk_next(struct cost_walk *walk)
 {
     if (walk->entered && walk->first_child[walk->at]) {
         walk->at = walk->first_child[walk->at];
@@ -58,7 +58,7 @@ static void cost_add(struct model_cost *sum, struct model_cost cost)
 int model_group_costs(const struct model_paths *paths, const uint32_t *things, size_t count,
                       struct model_costs *costs)
 {
-    struct walk walk;
+    struct cost_walk walk;
     if (walk_init(&walk, paths))
         return SPROF_ENOMEM;
     uint32_t *open = calloc(count + 1, sizeof *open);

@@ -9,7 +9,7 @@ struct entry {
     bool same; /* another name looks like it */
 };
 
-struct table {
+struct name_table {
     struct sprof_arena *arena;
     struct sprof_map numbers; /* hash of a text → its entry's number, from 1 */
     SPROF_VEC(struct entry) entries;
@@ -17,7 +17,7 @@ struct table {
 };
 
 /* Writes the entry with the next detail that changes its looks. */
-static int raise_detail(struct table *table, struct entry *entry)
+static int raise_detail(struct name_table *table, struct entry *entry)
 {
     const char *before = entry->shown;
     while (entry->detail < NAMES_FULL) {
@@ -35,7 +35,7 @@ static int raise_detail(struct table *table, struct entry *entry)
     return 0;
 }
 
-static int add(struct table *table, const char *name, uint64_t *number)
+static int add(struct name_table *table, const char *name, uint64_t *number)
 {
     uint64_t *known = sprof_map_at(&table->numbers, sprof_hash_text(name));
     struct entry entry = {.name = name, .shown = name};
@@ -56,7 +56,7 @@ static int add(struct table *table, const char *name, uint64_t *number)
 }
 
 /* Marks entries that look like another. */
-static int compare(struct table *table, bool *any)
+static int compare(struct name_table *table, bool *any)
 {
     *any = false;
     sprof_map_clear(&table->numbers);
@@ -74,7 +74,7 @@ static int compare(struct table *table, bool *any)
 }
 
 /* Ends: in each round some name gets more detail, and full names differ. */
-static int tell_apart(struct table *table)
+static int tell_apart(struct name_table *table)
 {
     bool any = true;
     while (any) {
@@ -93,7 +93,7 @@ static int tell_apart(struct table *table)
 int names_shorten(struct sprof_arena *arena, const char *const *names, size_t count,
                   const char **shown)
 {
-    struct table table = {.arena = arena};
+    struct name_table table = {.arena = arena};
     uint64_t *numbers = malloc((count + 1) * sizeof *numbers);
     int result = numbers ? 0 : SPROF_ENOMEM;
     for (size_t i = 0; i < count && !result; i++)

@@ -132,7 +132,7 @@ int plan_save(const struct plan *plan, struct sprof_bytes *bytes)
 
 /* == Reading == */
 
-struct source {
+struct plan_source {
     const struct file_header *header;
     const struct file_function *functions;
     const struct file_callee *callees;
@@ -141,7 +141,7 @@ struct source {
     uint64_t callees_seen; /* of the functions so far */
 };
 
-static bool open_source(struct sprof_bytes bytes, struct source *source)
+static bool open_source(struct sprof_bytes bytes, struct plan_source *source)
 {
     const struct file_header *header = (const void *)bytes.data;
     if (bytes.size < sizeof *header || memcmp(header->magic, magic, sizeof magic) != 0 ||
@@ -163,7 +163,8 @@ static bool open_source(struct sprof_bytes bytes, struct source *source)
 
 /* Texts are read in the order in which they were put. Those that shared their ends could be
  * far longer together than all. */
-static bool get_text(struct source *source, uint32_t offset, const char *texts, const char **text)
+static bool get_text(struct plan_source *source, uint32_t offset, const char *texts,
+                     const char **text)
 {
     *text = offset ? texts + offset : NULL;
     if (!offset)
@@ -185,7 +186,7 @@ static bool site_is_valid(const struct file_function *in)
            in->displaced >= PLAN_JUMP_BYTES && in->displaced <= PLAN_DISPLACED_MAX;
 }
 
-static bool get_function(struct source *source, size_t i, const char *texts,
+static bool get_function(struct plan_source *source, size_t i, const char *texts,
                          struct plan_function *out)
 {
     const struct file_function *in = &source->functions[i];
@@ -221,7 +222,8 @@ static bool get_function(struct source *source, size_t i, const char *texts,
            (get_text(source, in->linkage_name, texts, &out->linkage_name) && out->linkage_name);
 }
 
-static bool get_callee(struct source *source, size_t i, const char *texts, struct plan_callee *out)
+static bool get_callee(struct plan_source *source, size_t i, const char *texts,
+                       struct plan_callee *out)
 {
     const struct file_callee *in = &source->callees[i];
     *out = (struct plan_callee){
@@ -229,7 +231,7 @@ static bool get_callee(struct source *source, size_t i, const char *texts, struc
     return get_text(source, in->imported, texts, &out->imported);
 }
 
-static int read_all(struct plan *plan, struct source *source)
+static int read_all(struct plan *plan, struct plan_source *source)
 {
     const struct file_header *header = source->header;
     char *texts = sprof_arena_alloc(&plan->texts, (size_t)header->text_bytes);
@@ -255,7 +257,7 @@ static int read_all(struct plan *plan, struct source *source)
 
 int plan_load(struct plan *plan, struct sprof_bytes bytes)
 {
-    struct source source = {0};
+    struct plan_source source = {0};
     *plan = (struct plan){0};
     if (!open_source(bytes, &source))
         return SPROF_EFORMAT;

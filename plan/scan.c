@@ -22,7 +22,7 @@ static const char *const needing_return[] = {
 static const char *const reading_callers[] = {"mcount", "_mcount", "__fentry__", NULL};
 
 /* What may be a jump table, and the index of the function that refers to it, or -1. */
-struct table {
+struct scan_table {
     uint64_t vaddr;
     ptrdiff_t function;
     uint8_t entry_bytes;
@@ -40,7 +40,7 @@ struct scan {
                           has computed, for the frame is the same */
     uint64_t before;   /* the instruction before the one that is looked at, if it changes stack or
                           frame pointer, else 0 */
-    SPROF_VEC(struct table) tables;
+    SPROF_VEC(struct scan_table) tables;
 };
 
 static void add_callee(struct scan *scan, uint64_t address, bool is_slot, bool is_tail)
@@ -78,7 +78,7 @@ static bool is_inside(const struct plan_function *function, uint64_t vaddr)
 
 /* Whether an entry of a function's table may lead to a vaddr: into the function, or a part of one.
  */
-static bool may_lead_to(struct scan *scan, const struct table *table, uint64_t vaddr)
+static bool may_lead_to(struct scan *scan, const struct scan_table *table, uint64_t vaddr)
 {
     const struct plan_function *functions = scan->planner->functions.items;
     struct sprof_bytes bytes;
@@ -90,7 +90,7 @@ static bool may_lead_to(struct scan *scan, const struct table *table, uint64_t v
 
 /* Entries of four bytes count from the table, those of eight are addresses; the table ends where
  * the next one begins, or with the first entry that leads elsewhere. */
-static void targets_of_table(struct scan *scan, const struct table *table, uint64_t limit)
+static void targets_of_table(struct scan *scan, const struct scan_table *table, uint64_t limit)
 {
     const uint64_t end = scan->constants_vaddr + scan->constants.size;
     if (table->vaddr < scan->constants_vaddr || table->vaddr >= end)
@@ -113,14 +113,14 @@ static void targets_of_table(struct scan *scan, const struct table *table, uint6
 
 static int compare_tables(const void *left, const void *right)
 {
-    const struct table *a = left, *b = right;
+    const struct scan_table *a = left, *b = right;
     return (a->vaddr > b->vaddr) - (a->vaddr < b->vaddr);
 }
 
 static void targets_of_tables(struct scan *scan)
 {
     const size_t count = scan->tables.count;
-    struct table *tables = scan->tables.items;
+    struct scan_table *tables = scan->tables.items;
     if (count)
         qsort(tables, count, sizeof *tables, compare_tables);
     for (size_t i = 0; i < count; i++) {
@@ -134,7 +134,7 @@ static void targets_of_tables(struct scan *scan)
 static void note_table(struct scan *scan, uint64_t vaddr, uint8_t entry_bytes)
 {
     const struct planner *planner = scan->planner;
-    const struct table table = {
+    const struct scan_table table = {
         .vaddr = vaddr,
         .function = scan->function ? scan->function - planner->functions.items : -1,
         .entry_bytes = entry_bytes,

@@ -15,7 +15,7 @@ enum { PAGE_BITS = 12, BLOCK = 512 /* pages (2 MiB) */ };
 #define PRESENT (UINT64_C(1) << 63)
 #define OF_FILE (UINT64_C(1) << 61)
 
-struct pages {
+struct gone_pages {
     int fd;
     uint64_t first;
     size_t count;
@@ -23,7 +23,7 @@ struct pages {
 };
 
 /* A page with a jump is the process's copy, not the file's. */
-static bool is_files(struct pages *pages, uint64_t address)
+static bool is_files(struct gone_pages *pages, uint64_t address)
 {
     const uint64_t page = address >> PAGE_BITS;
     if (page - pages->first >= pages->count) {
@@ -39,7 +39,7 @@ static bool is_files(struct pages *pages, uint64_t address)
 }
 
 static bool is_gone(const struct probing_program *session, const struct probing_probe *probe,
-                    struct pages *pages)
+                    struct gone_pages *pages)
 {
     const uint64_t site = session->files.items[probe->file].bias + probe->function->site;
     uint8_t there[PLAN_JUMP_BYTES];
@@ -66,7 +66,7 @@ void probing_gone_jumps_refresh(struct probing_program *session)
         return;
     session->gone_jumps.next_ns = session->times.now_ns + BETWEEN_NS;
     sprof_proc_shared_path(path, sizeof path, session->process.pid, "pagemap");
-    struct pages pages = {.fd = open(path, O_RDONLY | O_CLOEXEC)};
+    struct gone_pages pages = {.fd = open(path, O_RDONLY | O_CLOEXEC)};
     for (size_t i = 0; i < session->probes.count && pages.fd >= 0; i++)
         if (is_gone(session, &session->probes.items[i], &pages)) {
             probing_note_rest(&session->probes.items[i]);

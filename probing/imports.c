@@ -8,22 +8,22 @@
 
 #define MANY UINT64_C(1)
 
-struct symbols {
+struct import_symbols {
     struct image *image;
     struct sprof_bytes symbols, names, versions, needs, definitions;
 };
 
-static void open_symbols(struct symbols *symbols, struct image *image)
+static void open_symbols(struct import_symbols *symbols, struct image *image)
 {
-    *symbols = (struct symbols){.image = image,
-                                .symbols = image_section(image, ".dynsym", NULL),
-                                .names = image_section(image, ".dynstr", NULL),
-                                .versions = image_section(image, ".gnu.version", NULL),
-                                .needs = image_section(image, ".gnu.version_r", NULL),
-                                .definitions = image_section(image, ".gnu.version_d", NULL)};
+    *symbols = (struct import_symbols){.image = image,
+                                       .symbols = image_section(image, ".dynsym", NULL),
+                                       .names = image_section(image, ".dynstr", NULL),
+                                       .versions = image_section(image, ".gnu.version", NULL),
+                                       .needs = image_section(image, ".gnu.version_r", NULL),
+                                       .definitions = image_section(image, ".gnu.version_d", NULL)};
 }
 
-static const char *name_at(const struct symbols *symbols, uint64_t at)
+static const char *name_at(const struct import_symbols *symbols, uint64_t at)
 {
     return at < symbols->names.size &&
                    memchr(symbols->names.data + at, '\0', symbols->names.size - at)
@@ -31,7 +31,7 @@ static const char *name_at(const struct symbols *symbols, uint64_t at)
                : NULL;
 }
 
-static const char *needed_version(const struct symbols *symbols, uint16_t version)
+static const char *needed_version(const struct import_symbols *symbols, uint16_t version)
 {
     const struct sprof_bytes *bytes = &symbols->needs;
     uint64_t at = 0;
@@ -54,7 +54,7 @@ static const char *needed_version(const struct symbols *symbols, uint16_t versio
     return NULL;
 }
 
-static const char *defined_version(const struct symbols *symbols, uint16_t version)
+static const char *defined_version(const struct import_symbols *symbols, uint16_t version)
 {
     const struct sprof_bytes *bytes = &symbols->definitions;
     uint64_t at = 0;
@@ -74,7 +74,7 @@ static const char *defined_version(const struct symbols *symbols, uint16_t versi
     return NULL;
 }
 
-static uint16_t version_of(const struct symbols *symbols, uint64_t index)
+static uint16_t version_of(const struct import_symbols *symbols, uint64_t index)
 {
     uint16_t version = VER_NDX_GLOBAL;
     if ((index + 1) * sizeof version <= symbols->versions.size)
@@ -87,7 +87,7 @@ static uint64_t import_of(const char *name, const char *version)
     return sprof_hash_pair(sprof_hash_text(name), version ? sprof_hash_text(version) : 0);
 }
 
-static bool symbol_at(const struct symbols *symbols, uint64_t index, Elf64_Sym *symbol)
+static bool symbol_at(const struct import_symbols *symbols, uint64_t index, Elf64_Sym *symbol)
 {
     if (index >= symbols->symbols.size / sizeof *symbol)
         return false;
@@ -114,7 +114,7 @@ static bool is_left_out(const char *name)
 }
 
 static int add_slot(const struct probing_program *session, uint32_t file,
-                    const struct symbols *symbols, const Elf64_Rela *relocation,
+                    const struct import_symbols *symbols, const Elf64_Rela *relocation,
                     struct probing_outside_slots *slots)
 {
     const struct probing_file *of = &session->files.items[file];
@@ -136,7 +136,7 @@ static int add_slot(const struct probing_program *session, uint32_t file,
 
 /* Adds only slots in `called` for GLOB_DAT. */
 static int add_slots(const struct probing_program *session, uint32_t file,
-                     const struct symbols *symbols, const char *section,
+                     const struct import_symbols *symbols, const char *section,
                      const struct sprof_map *called, struct probing_outside_slots *slots)
 {
     const struct sprof_bytes bytes = image_section(symbols->image, section, NULL);
@@ -159,7 +159,7 @@ int probing_imports_slots(struct probing_program *session, uint32_t file,
     const struct probing_file *of = &session->files.items[file];
     struct image *image;
     struct image_request request;
-    struct symbols symbols;
+    struct import_symbols symbols;
     struct sprof_map called = {0};
     int result = plan_request_find(&request, session->process.pid, of->identity, of->path);
     if (result)
@@ -189,7 +189,7 @@ static int define(struct sprof_map *map, uint64_t key, uint64_t value)
     return 0;
 }
 
-static int read_symbol(struct probing_imports *imports, const struct symbols *symbols,
+static int read_symbol(struct probing_imports *imports, const struct import_symbols *symbols,
                        uint64_t index, uint64_t bias)
 {
     Elf64_Sym symbol;
@@ -217,7 +217,7 @@ static int read_file(struct probing_imports *imports, const struct probing_mappe
     const struct model_mmap mapping = probing_mapped_as_model(mapped);
     const struct image_request request = plan_request_of(imports->session->process.pid, &mapping);
     struct image *image;
-    struct symbols symbols;
+    struct import_symbols symbols;
     uint64_t vaddr;
     int result = 0;
     if (image_open(&image, &request, NULL))

@@ -153,14 +153,14 @@ static int thread_rows(struct derive *derive, const struct derive_run *run,
 }
 
 /* An entry of a block, and which block: its place, in the order of rows. */
-struct placed {
+struct placed_cost {
     uint32_t place;
     struct store_place_entry entry;
 };
 
 static int compare_placed(const void *a, const void *b)
 {
-    const struct placed *first = a, *second = b;
+    const struct placed_cost *first = a, *second = b;
     int order = compare_numbers(first->place, second->place);
     order = order ? order : compare_numbers(first->entry.node_id, second->entry.node_id);
     return order ? order : compare_numbers(first->entry.thread_id, second->entry.thread_id);
@@ -181,7 +181,7 @@ static int push_block(struct derive *derive, struct store_place_block *row,
 }
 
 static int pack(struct derive *derive, const struct derive_run *run,
-                const struct derive_event *event, const struct placed *sorted, size_t count)
+                const struct derive_event *event, const struct placed_cost *sorted, size_t count)
 {
     struct store_place_packer packer = {0};
     struct store_place_block row = {0};
@@ -206,13 +206,13 @@ static int node_rows(struct derive *derive, const struct derive_run *run,
 {
     const struct derive_places *places = &event->places;
     const size_t count = places->pairs.items.count;
-    struct placed *sorted = malloc((count + 1) * sizeof *sorted);
+    struct placed_cost *sorted = malloc((count + 1) * sizeof *sorted);
     if (!sorted)
         return SPROF_ENOMEM;
     for (size_t i = 0; i < count; i++) {
         const struct derive_place_cost *item = &places->pairs.items.items[i];
         const struct store_thread_node_cost *pair = &event->pairs.items[item->of];
-        sorted[i] = (struct placed){item->place, {pair->node_id, pair->thread_id, item->cost}};
+        sorted[i] = (struct placed_cost){item->place, {pair->node_id, pair->thread_id, item->cost}};
     }
     qsort(sorted, count, sizeof *sorted, compare_placed);
     const int result = pack(derive, run, event, sorted, count);

@@ -64,7 +64,7 @@ void recording_walk_release(struct recording_walk *walk)
 
 /* == Addresses → frames == */
 
-struct place {
+struct frame_place {
     const struct model_process *process; /* NULL: the kernel */
     uint64_t past_ns;
     uint32_t generation; /* 0: the kernel's */
@@ -72,7 +72,8 @@ struct place {
 };
 
 /* After a fork, parent and child may make other code at the same addresses. */
-static const struct model_module *own_module(struct recording_walk *walk, const struct place *place,
+static const struct model_module *own_module(struct recording_walk *walk,
+                                             const struct frame_place *place,
                                              const struct model_module *found)
 {
     if (!place->process || !found->process || found->process == place->process->id)
@@ -82,8 +83,8 @@ static const struct model_module *own_module(struct recording_walk *walk, const 
                                       place->process->id);
 }
 
-static int find_frame(struct recording_walk *walk, const struct place *place, uint64_t address,
-                      uint32_t *frame)
+static int find_frame(struct recording_walk *walk, const struct frame_place *place,
+                      uint64_t address, uint32_t *frame)
 {
     struct recording_known *known =
         &walk->known[sprof_hash_pair(place->generation, address) & (KNOWN_SLOTS - 1)];
@@ -121,8 +122,8 @@ static int find_frame(struct recording_walk *walk, const struct place *place, ui
     return 0;
 }
 
-static int add_to_line(struct recording_walk *walk, const struct place *place, uint64_t address,
-                       enum model_found_by found_by)
+static int add_to_line(struct recording_walk *walk, const struct frame_place *place,
+                       uint64_t address, enum model_found_by found_by)
 {
     uint32_t frame;
     if (find_frame(walk, place, address, &frame) || sprof_vec_push(&walk->line, frame) ||
@@ -222,7 +223,7 @@ static int insert_line(struct recording_walk *walk, struct recording_trail *trai
 /* == The walk == */
 
 static int add_kernel(struct recording_walk *walk, const struct model_sample *sample,
-                      struct place place)
+                      struct frame_place place)
 {
     place.process = NULL;
     place.generation = 0;
@@ -237,7 +238,7 @@ static int add_kernel(struct recording_walk *walk, const struct model_sample *sa
 }
 
 static int add_user(struct recording_walk *walk, const struct model_sample *sample,
-                    struct place place, const struct unwind_space *space,
+                    struct frame_place place, const struct unwind_space *space,
                     struct recording_outcome *outcome)
 {
     struct recording_stack beyond = {.pid = place.process->pid, .sample = sample, .space = space};
@@ -285,7 +286,7 @@ static int add_user(struct recording_walk *walk, const struct model_sample *samp
 }
 
 static int add_pc(struct recording_walk *walk, const struct model_sample *sample,
-                  struct place place)
+                  struct frame_place place)
 {
     return sample->in_kernel ? add_kernel(walk, sample, place)
                              : add_to_line(walk, &place, sample->ip, MODEL_BY_CFI);
@@ -305,7 +306,7 @@ static bool has_user_stack(const struct model_sample *sample, const struct unwin
 }
 
 static int make_line(struct recording_walk *walk, const struct model_sample *sample,
-                     const struct place *place, const struct unwind_space *space,
+                     const struct frame_place *place, const struct unwind_space *space,
                      struct recording_outcome *outcome)
 {
     outcome->end = MODEL_END_NO_STACK;
@@ -322,7 +323,7 @@ static int make_line(struct recording_walk *walk, const struct model_sample *sam
     return sample->in_kernel ? 0 : add_to_line(walk, place, sample->ip, MODEL_BY_CFI);
 }
 
-static int walk_in(struct recording_walk *walk, const struct place *place,
+static int walk_in(struct recording_walk *walk, const struct frame_place *place,
                    const struct unwind_space *space, const struct model_sample *sample,
                    uint64_t time_ns, struct recording_outcome *outcome)
 {
@@ -349,7 +350,7 @@ int recording_walk_sample(struct recording_walk *walk, const struct model_proces
     struct unwind_space space;
     if (recording_spaces_get(&walk->spaces, process, &space))
         return SPROF_ENOMEM;
-    const struct place place = {process, 0, space.generation, outcome};
+    const struct frame_place place = {process, 0, space.generation, outcome};
     return walk_in(walk, &place, &space, sample, time_ns, outcome);
 }
 
@@ -360,6 +361,6 @@ int recording_walk_past(struct recording_walk *walk, const struct model_process 
     *outcome = (struct recording_outcome){0};
     struct unwind_space space;
     recording_spaces_get_past(&walk->spaces, process, time_ns, &space);
-    const struct place place = {process, time_ns, space.generation, outcome};
+    const struct frame_place place = {process, time_ns, space.generation, outcome};
     return walk_in(walk, &place, &space, sample, time_ns, outcome);
 }

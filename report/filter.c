@@ -261,7 +261,7 @@ static int mark(struct report_dataset *dataset, const struct report_selection *s
 
 /* A path while the tree is filtered; [id], 0 stands above all roots. A stack is left with the
  * functions of the program alone, or, where it has none, as a whole: so there are two copies. */
-struct walk {
+struct filter_walk {
     uint32_t copies[2]; /* in the new tree: of the program's functions, and of whole stacks */
     uint32_t own, any;  /* the innermost one left: of the program, of all; 0: none */
     uint8_t seen;       /* filters of the functions from the root to here */
@@ -270,12 +270,12 @@ struct walk {
     bool needed[2];     /* samples that stay pass through */
 };
 
-static uint32_t left_of(const struct walk *walk)
+static uint32_t left_of(const struct filter_walk *walk)
 {
     return walk->own ? walk->own : walk->any;
 }
 
-static bool stays(const struct report_dataset *dataset, const struct walk *walk)
+static bool stays(const struct report_dataset *dataset, const struct filter_walk *walk)
 {
     const unsigned wanted = dataset->chosen.filters & (REPORT_FOCUS | REPORT_SHOW_FROM);
     const uint32_t function = left_of(walk);
@@ -285,11 +285,11 @@ static bool stays(const struct report_dataset *dataset, const struct walk *walk)
            dataset->chosen.function_filters[function - 1] & REPORT_IN_MODULE;
 }
 
-static void look_at(const struct report_dataset *dataset, struct walk *walks,
+static void look_at(const struct report_dataset *dataset, struct filter_walk *walks,
                     const struct model_path *path)
 {
-    const struct walk *parent = &walks[path->parent];
-    struct walk *walk = &walks[path->id];
+    const struct filter_walk *parent = &walks[path->parent];
+    struct filter_walk *walk = &walks[path->id];
     const uint8_t own = dataset->chosen.function_filters[path->function - 1];
     const bool hidden = own & REPORT_HIDE;
     walk->seen = parent->seen | (own & (REPORT_FOCUS | REPORT_IGNORE)) |
@@ -301,8 +301,8 @@ static void look_at(const struct report_dataset *dataset, struct walk *walks,
     walk->own = walk->visible && !walk->standard ? path->function : parent->own;
 }
 
-static int copy_path(struct model_paths *out, const struct walk *parent, struct walk *walk,
-                     uint32_t function)
+static int copy_path(struct model_paths *out, const struct filter_walk *parent,
+                     struct filter_walk *walk, uint32_t function)
 {
     int result = 0;
     for (size_t whole = 0; whole < 2 && !result; whole++) {
@@ -316,14 +316,14 @@ static int copy_path(struct model_paths *out, const struct walk *parent, struct 
 static int filter_tree(const struct report_dataset *dataset, struct model_paths *out)
 {
     const struct model_paths *paths = &dataset->paths;
-    struct walk *walks = calloc(paths->items.count + 1, sizeof *walks);
+    struct filter_walk *walks = calloc(paths->items.count + 1, sizeof *walks);
     int result = walks ? 0 : SPROF_ENOMEM;
     for (size_t i = 0; i < paths->items.count && !result; i++)
         look_at(dataset, walks, &paths->items.items[i]);
     for (size_t i = paths->items.count; i-- > 0 && !result;) {
         const struct model_path *path = &paths->items.items[i];
         const struct model_cost own = path->costs.exclusive;
-        struct walk *walk = &walks[path->id], *parent = &walks[path->parent];
+        struct filter_walk *walk = &walks[path->id], *parent = &walks[path->parent];
         if ((own.samples || own.weight) && stays(dataset, walk))
             walk->needed[!walk->own] = true;
         for (size_t whole = 0; whole < 2; whole++)
@@ -331,7 +331,7 @@ static int filter_tree(const struct report_dataset *dataset, struct model_paths 
     }
     for (size_t i = 0; i < paths->items.count && !result; i++) {
         const struct model_path *path = &paths->items.items[i];
-        struct walk *walk = &walks[path->id];
+        struct filter_walk *walk = &walks[path->id];
         result = copy_path(out, &walks[path->parent], walk, path->function);
         const uint32_t copy = walk->copies[!walk->own];
         if (!result && copy && stays(dataset, walk))

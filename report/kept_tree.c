@@ -129,13 +129,13 @@ const char *report_kept_reason(struct report_dataset *dataset, const struct repo
 /* == One after the other == */
 
 /* Where a walk is. It comes to each call before it comes to those that it called. */
-struct walk {
+struct kept_walk {
     const struct report_kept_tree *tree;
     uint64_t *ends; /* of calls; 0: it has not ended */
     uint32_t at, depth;
 };
 
-static void leave(struct walk *walk)
+static void leave(struct kept_walk *walk)
 {
     const struct report_kept_leaf *leaf = &walk->tree->leaves[walk->at];
     const struct report_kept_call *call = &walk->tree->kept->calls.items[walk->at];
@@ -147,7 +147,7 @@ static void leave(struct walk *walk)
 }
 
 /* Goes to the next call; false: there is none. */
-static bool go_on(struct walk *walk)
+static bool go_on(struct kept_walk *walk)
 {
     const uint32_t above = (uint32_t)walk->tree->kept->calls.count;
     uint32_t next = walk->tree->leaves[walk->at].first_child;
@@ -160,7 +160,7 @@ static bool go_on(struct walk *walk)
     return next != REPORT_KEPT_NONE;
 }
 
-static int put_all(struct walk *walk, uint32_t run, uint64_t limit,
+static int put_all(struct kept_walk *walk, uint32_t run, uint64_t limit,
                    int (*put)(void *context, const struct report_kept_row *row), void *context)
 {
     int result = 0;
@@ -183,7 +183,7 @@ int report_kept_each(const struct report_kept *kept, uint32_t run, uint64_t limi
 {
     const size_t count = kept->calls.count;
     struct report_kept_tree tree = {.kept = kept, .ascending = true, .by_thread = true};
-    struct walk walk = {.tree = &tree, .ends = calloc(count + 1, sizeof *walk.ends)};
+    struct kept_walk walk = {.tree = &tree, .ends = calloc(count + 1, sizeof *walk.ends)};
     int result = report_kept_tree_make(&tree);
     if (!walk.ends)
         result = SPROF_ENOMEM;

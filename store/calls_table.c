@@ -38,7 +38,7 @@ static const char declaration[] =
 enum { OF_RUN = 1, OF_THREAD = 2, OF_ID = 4, BY_START = 8 };
 enum { UNPACKED_MOST = 64 };
 
-struct table {
+struct calls_table {
     sqlite3_vtab base;
     sqlite3 *database;
 };
@@ -76,7 +76,7 @@ static int connect_table(sqlite3 *database, void *unused, int count, const char 
     int code = sqlite3_declare_vtab(database, declaration);
     if (code == SQLITE_OK)
         code = sqlite3_vtab_config(database, SQLITE_VTAB_INNOCUOUS);
-    struct table *table = code == SQLITE_OK ? calloc(1, sizeof *table) : NULL;
+    struct calls_table *table = code == SQLITE_OK ? calloc(1, sizeof *table) : NULL;
     if (!table)
         return code == SQLITE_OK ? SQLITE_NOMEM : code;
     table->database = database;
@@ -335,7 +335,7 @@ static int close_cursor(sqlite3_vtab_cursor *base)
 
 static int prepare(struct cursor *cursor, int flags)
 {
-    sqlite3 *database = ((struct table *)cursor->base.pVtab)->database;
+    sqlite3 *database = ((struct calls_table *)cursor->base.pVtab)->database;
     char sql[256];
     snprintf(sql, sizeof sql,
              "SELECT id, run_id, thread_id, calls, %s FROM call_block WHERE 1%s%s%s ORDER BY %s",

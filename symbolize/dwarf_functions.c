@@ -25,7 +25,7 @@ struct own {
     size_t piece, call, range;
 };
 
-struct walk {
+struct function_walk {
     struct dwarf_names *names;
     struct function_index *index;
     uint64_t delta;
@@ -50,7 +50,7 @@ static uint32_t line_of(uint64_t line)
 /* == Functions == */
 
 /* Names are read when an address needs them: most of the calls in a function have none. */
-static uint32_t add_description(struct walk *walk, uint64_t offset)
+static uint32_t add_description(struct function_walk *walk, uint64_t offset)
 {
     const struct index_description made = {.entry = (uint32_t)offset, .ada = walk->unit->ada};
     if (sprof_vec_push(&walk->index->descriptions, made))
@@ -59,7 +59,7 @@ static uint32_t add_description(struct walk *walk, uint64_t offset)
 }
 
 /* All calls of a function name the same origin. */
-static uint32_t describe_call(struct walk *walk, const struct dwarf_entry *entry)
+static uint32_t describe_call(struct function_walk *walk, const struct dwarf_entry *entry)
 {
     const uint64_t origin = entry->origin ? entry->origin : entry->offset;
     const uint64_t *known = sprof_map_get(&walk->descriptions, origin);
@@ -72,7 +72,7 @@ static uint32_t describe_call(struct walk *walk, const struct dwarf_entry *entry
 
 /* Whether the unit's own ranges leave room for a function: of functions that the linker dropped
  * with others in one section, all but the first may seem to begin among code. */
-static bool is_in_unit(const struct walk *walk, uint64_t low)
+static bool is_in_unit(const struct function_walk *walk, uint64_t low)
 {
     size_t first = 0, end = walk->extent.count;
     while (first < end) {
@@ -86,7 +86,7 @@ static bool is_in_unit(const struct walk *walk, uint64_t low)
            (first < walk->extent.count && walk->extent.items[first].low <= low);
 }
 
-static bool is_in_image(struct walk *walk, uint64_t low, uint64_t high)
+static bool is_in_image(struct function_walk *walk, uint64_t low, uint64_t high)
 {
     const struct dwarf_code *code = &walk->names->dwarf.code;
     const bool is_there = symbolize_dwarf_code_has_function(code, low, high);
@@ -99,7 +99,7 @@ static bool is_in_image(struct walk *walk, uint64_t low, uint64_t high)
 
 static bool note_piece(void *context, uint64_t low, uint64_t high)
 {
-    struct walk *walk = context;
+    struct function_walk *walk = context;
     const struct index_piece piece = {.low = low - walk->delta, .high = high - walk->delta};
     if (!is_in_image(walk, low, high))
         return true;
@@ -109,7 +109,7 @@ static bool note_piece(void *context, uint64_t low, uint64_t high)
 }
 
 /* Whether one of the pieces holds a wanted address. */
-static bool is_wanted(const struct walk *walk)
+static bool is_wanted(const struct function_walk *walk)
 {
     const struct addresses *addresses = walk->addresses;
     if (!addresses)
@@ -125,7 +125,7 @@ static bool is_wanted(const struct walk *walk)
 /* A range of the newest call. */
 static bool note_range(void *context, uint64_t low, uint64_t high)
 {
-    struct walk *walk = context;
+    struct function_walk *walk = context;
     const struct range range = {low - walk->delta, high - walk->delta,
                                 (uint32_t)(walk->calls.count - walk->own.call)};
     walk->broken |=
@@ -134,11 +134,11 @@ static bool note_range(void *context, uint64_t low, uint64_t high)
 }
 
 /* Returns where what follows the children begins; 0 where that is not known, or nothing does. */
-static uint64_t walk_children(struct walk *walk, uint64_t at, uint32_t parent, bool in_function,
-                              unsigned depth);
+static uint64_t walk_children(struct function_walk *walk, uint64_t at, uint32_t parent,
+                              bool in_function, unsigned depth);
 
-static uint64_t walk_call(struct walk *walk, const struct dwarf_entry *entry, uint32_t parent,
-                          unsigned depth)
+static uint64_t walk_call(struct function_walk *walk, const struct dwarf_entry *entry,
+                          uint32_t parent, unsigned depth)
 {
     const size_t before = walk->ranges.count;
     struct index_call call = {.parent = parent, .line = line_of(entry->call_line)};
@@ -162,7 +162,7 @@ static uint64_t walk_call(struct walk *walk, const struct dwarf_entry *entry, ui
 }
 
 /* The function's pieces share its calls; the ranges of these are cut to each of the pieces. */
-static void add_pieces(struct walk *walk, uint32_t description)
+static void add_pieces(struct function_walk *walk, uint32_t description)
 {
     struct function_index *index = walk->index;
     const uint32_t first_call = (uint32_t)index->calls.count;
@@ -190,7 +190,8 @@ static void add_pieces(struct walk *walk, uint32_t description)
 
 /* Functions inside functions are met while the outer one is at hand. One that could not be read to
  * its end is left out. */
-static uint64_t walk_function(struct walk *walk, const struct dwarf_entry *entry, unsigned depth)
+static uint64_t walk_function(struct function_walk *walk, const struct dwarf_entry *entry,
+                              unsigned depth)
 {
     const struct own outer = walk->own;
     uint64_t next = 0;
@@ -216,7 +217,7 @@ static bool may_hold_functions(uint16_t tag)
 }
 
 /* Where the entries after one and its children begin; 0 where that cannot be found. */
-static uint64_t behind(struct walk *walk, const struct dwarf_entry *entry, unsigned depth)
+static uint64_t behind(struct function_walk *walk, const struct dwarf_entry *entry, unsigned depth)
 {
     if (!entry->has_children)
         return entry->children;
@@ -234,8 +235,8 @@ static uint64_t behind(struct walk *walk, const struct dwarf_entry *entry, unsig
     return 0;
 }
 
-static uint64_t walk_children(struct walk *walk, uint64_t at, uint32_t parent, bool in_function,
-                              unsigned depth)
+static uint64_t walk_children(struct function_walk *walk, uint64_t at, uint32_t parent,
+                              bool in_function, unsigned depth)
 {
     struct dwarf_entry entry;
     while (depth < MAX_DEPTH && !walk->index->failed &&
@@ -261,7 +262,7 @@ static uint64_t walk_children(struct walk *walk, uint64_t at, uint32_t parent, b
 
 static bool note_extent(void *context, uint64_t low, uint64_t high)
 {
-    struct walk *walk = context;
+    struct function_walk *walk = context;
     const struct range range = {low - walk->delta, high - walk->delta, 0};
     walk->index->failed |= sprof_vec_push(&walk->extent, range) != 0;
     return !walk->index->failed && walk->extent.count < MAX_RANGES;
@@ -274,7 +275,7 @@ static int by_low(const void *left, const void *right)
 }
 
 /* Brings the unit's ranges into order; of those that overlap, the later one ends further. */
-static void sort_extent(struct walk *walk)
+static void sort_extent(struct function_walk *walk)
 {
     struct range *items = walk->extent.items;
     bool sorted = true;
@@ -287,7 +288,7 @@ static void sort_extent(struct walk *walk)
             items[i].high = items[i - 1].high;
 }
 
-static bool extent_is_wanted(const struct walk *walk)
+static bool extent_is_wanted(const struct function_walk *walk)
 {
     const struct addresses *addresses = walk->addresses;
     for (size_t i = 0; i < walk->extent.count; i++) {
@@ -311,7 +312,7 @@ static bool has_ranges(const struct dwarf_unit *unit)
 
 /* Whether a unit holds an address, or any code where all is wanted; of one that gives no ranges,
  * that is not known. */
-static bool unit_is_wanted(struct walk *walk, struct dwarf_unit *unit)
+static bool unit_is_wanted(struct function_walk *walk, struct dwarf_unit *unit)
 {
     walk->extent.count = 0;
     if (!has_ranges(unit))
@@ -327,7 +328,7 @@ static bool unit_is_wanted(struct walk *walk, struct dwarf_unit *unit)
 
 static bool note_unit_range(void *context, uint64_t low, uint64_t high)
 {
-    struct walk *walk = context;
+    struct function_walk *walk = context;
     struct function_index *index = walk->index;
     const struct index_piece piece = {.low = low - walk->delta,
                                       .high = high - walk->delta,
@@ -340,7 +341,7 @@ static bool note_unit_range(void *context, uint64_t low, uint64_t high)
 }
 
 /* Of assembly only lines are known: its code is one piece without a function. */
-static void add_unit_without_functions(struct walk *walk)
+static void add_unit_without_functions(struct function_walk *walk)
 {
     walk->unit_ranges = 0;
     symbolize_dwarf_each_range(&walk->names->dwarf, walk->unit, &walk->unit->extent,
@@ -364,7 +365,7 @@ void symbolize_dwarf_functions_add_units(struct dwarf_names *names, uint64_t del
                                          const struct addresses *addresses, const atomic_bool *stop,
                                          size_t first, size_t end)
 {
-    struct walk walk = {
+    struct function_walk walk = {
         .names = names, .index = names->index, .delta = delta, .addresses = addresses};
     struct dwarf_rows rows = {.names = names, .delta = delta};
     for (size_t i = first; i < end && !walk.index->failed; i++) {

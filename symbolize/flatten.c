@@ -6,7 +6,7 @@
 /* Deeper nesting than compilers write: DWARF 5 has no limit of its own. */
 enum { MAX_DEPTH = 200 };
 
-struct walk {
+struct flatten_walk {
     struct flat *flat;
     uint32_t unit;
     bool everywhere;
@@ -60,7 +60,7 @@ static void claim_range(struct flat *flat, uint64_t low, uint64_t high, void *co
     }
 }
 
-static uint32_t claim_entry(struct walk *walk, Dwarf_Die *die, uint32_t parent)
+static uint32_t claim_entry(struct flatten_walk *walk, Dwarf_Die *die, uint32_t parent)
 {
     struct claim claim = {die, walk->unit, parent, FLATTEN_NONE};
     symbolize_flatten_each_range(walk->flat, die, claim_range, &claim);
@@ -112,9 +112,10 @@ static bool is_dropped(const struct flat *flat, Dwarf_Die *die)
            !symbolize_dwarf_code_has_function(flat->code, low, high);
 }
 
-static void walk_children(struct walk *walk, Dwarf_Die *die, uint32_t parent, unsigned depth);
+static void walk_children(struct flatten_walk *walk, Dwarf_Die *die, uint32_t parent,
+                          unsigned depth);
 
-static void visit(struct walk *walk, Dwarf_Die *die, uint32_t parent, unsigned depth)
+static void visit(struct flatten_walk *walk, Dwarf_Die *die, uint32_t parent, unsigned depth)
 {
     const enum action action = action_of(dwarf_tag(die));
     uint32_t inner = parent;
@@ -133,7 +134,8 @@ static void visit(struct walk *walk, Dwarf_Die *die, uint32_t parent, unsigned d
     walk_children(walk, die, inner, depth + 1);
 }
 
-static void walk_children(struct walk *walk, Dwarf_Die *die, uint32_t parent, unsigned depth)
+static void walk_children(struct flatten_walk *walk, Dwarf_Die *die, uint32_t parent,
+                          unsigned depth)
 {
     Dwarf_Die child, next;
     if (depth > MAX_DEPTH || dwarf_child(die, &child) != 0)
@@ -153,7 +155,7 @@ static void walk_children(struct walk *walk, Dwarf_Die *die, uint32_t parent, un
 
 void symbolize_flatten_unit(struct flat *flat, uint32_t unit, bool everywhere)
 {
-    struct walk walk = {.flat = flat, .unit = unit, .everywhere = everywhere};
+    struct flatten_walk walk = {.flat = flat, .unit = unit, .everywhere = everywhere};
     Dwarf_Die die = flat->units.items[unit - 1].functions;
     walk_children(&walk, &die, FLATTEN_NONE, 0);
 }

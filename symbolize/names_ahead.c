@@ -13,7 +13,7 @@
 enum { RUN = 16 }; /* addresses taken at once */
 
 /* What there is to be read of a description, and what was. */
-struct description {
+struct description_ahead {
     _Atomic(const struct names_ahead_name *) name; /* NULL: not read yet */
     uint32_t entry;                                /* 0: nothing is left to be read */
 };
@@ -35,7 +35,7 @@ struct reader {
 struct names_ahead_work {
     const struct addresses *addresses;
     const struct function_index *index;
-    struct description *descriptions; /* of the index, by number - 1 */
+    struct description_ahead *descriptions; /* of the index, by number - 1 */
     size_t description_count;
     struct reader readers[SPROF_THREADS_MAX];
     atomic_uint next_reader;
@@ -60,16 +60,17 @@ static const char *demangle(struct reader *reader, const char *linkage_name)
     return strcmp(known->linkage_name, linkage_name) ? NULL : known->name;
 }
 
-static struct description *description_of(const struct names_ahead_work *work, uint32_t number)
+static struct description_ahead *description_of(const struct names_ahead_work *work,
+                                                uint32_t number)
 {
-    struct description *description =
+    struct description_ahead *description =
         number && number <= work->description_count ? &work->descriptions[number - 1] : NULL;
     return description && description->entry ? description : NULL;
 }
 
 static void name_description(struct names_ahead_work *work, struct reader *reader, uint32_t number)
 {
-    struct description *description = description_of(work, number);
+    struct description_ahead *description = description_of(work, number);
     struct names_ahead_name name = {0};
     if (!description || atomic_load_explicit(&description->name, memory_order_relaxed))
         return;
@@ -175,7 +176,8 @@ void symbolize_names_ahead_reach(struct names_ahead *ahead, size_t address)
 const struct names_ahead_name *symbolize_names_ahead_find(const struct names_ahead *ahead,
                                                           uint32_t description)
 {
-    const struct description *found = ahead->work ? description_of(ahead->work, description) : NULL;
+    const struct description_ahead *found =
+        ahead->work ? description_of(ahead->work, description) : NULL;
     return found ? atomic_load_explicit(&found->name, memory_order_acquire) : NULL;
 }
 

@@ -15,7 +15,7 @@ enum {
     CFA_OFFSET = 0x0e,
 };
 
-struct place {
+struct extended_place {
     int32_t function, entry; /* from where .eh_frame_hdr begins */
 };
 
@@ -28,7 +28,7 @@ struct extension {
     struct cfi_section section; /* what there was */
     SPROF_VEC(struct cfi_fde) functions;
     struct sprof_map cies; /* CIE of the old section → offset of its like in the new */
-    SPROF_VEC(struct place) places;
+    SPROF_VEC(struct extended_place) places;
 };
 
 static uint64_t align_up(uint64_t value, uint64_t to)
@@ -244,8 +244,9 @@ static int put_piece(struct extension *extension, const struct unwind_moved *mov
     put_u8(extension->out, 0);
     put_program(&moving);
     entry_end(extension, start);
-    const struct place place = {(int32_t)(moved->start - extension->header_vaddr),
-                                (int32_t)(extension->vaddr + offset - extension->header_vaddr)};
+    const struct extended_place place = {
+        (int32_t)(moved->start - extension->header_vaddr),
+        (int32_t)(extension->vaddr + offset - extension->header_vaddr)};
     return sprof_vec_push(&extension->places, place) ? SPROF_ENOMEM : 0;
 }
 
@@ -258,7 +259,7 @@ static bool header_is_usual(struct sprof_bytes header)
     if (header.size < HEADER_BYTES || memcmp(header.data, usual, sizeof usual) != 0)
         return false;
     memcpy(&count, header.data + 8, sizeof count);
-    return count <= (header.size - HEADER_BYTES) / sizeof(struct place);
+    return count <= (header.size - HEADER_BYTES) / sizeof(struct extended_place);
 }
 
 static uint32_t header_count(struct sprof_bytes header)
@@ -274,13 +275,13 @@ static int take_places(struct extension *extension)
     const uint64_t shift = frames->eh_frame_hdr_vaddr - extension->header_vaddr;
     const uint64_t entries = extension->vaddr - frames->eh_frame_vaddr;
     for (uint32_t i = 0; i < header_count(frames->eh_frame_hdr); i++) {
-        struct place place;
+        struct extended_place place;
         memcpy(&place, frames->eh_frame_hdr.data + HEADER_BYTES + i * sizeof place, sizeof place);
         const int64_t function = place.function + (int64_t)shift;
         const int64_t entry = place.entry + (int64_t)(shift + entries);
         if (function != (int32_t)function || entry != (int32_t)entry)
             return SPROF_EUNSUPPORTED;
-        place = (struct place){(int32_t)function, (int32_t)entry};
+        place = (struct extended_place){(int32_t)function, (int32_t)entry};
         if (sprof_vec_push(&extension->places, place))
             return SPROF_ENOMEM;
     }
@@ -289,7 +290,7 @@ static int take_places(struct extension *extension)
 
 static int compare_places(const void *left, const void *right)
 {
-    const struct place *a = left, *b = right;
+    const struct extended_place *a = left, *b = right;
     return (a->function > b->function) - (a->function < b->function);
 }
 
@@ -383,7 +384,7 @@ int unwind_frames_extend(struct sprof_str *eh_frame_hdr, struct sprof_str *eh_fr
                                   .out = eh_frame,
                                   .out_start = eh_frame->length,
                                   .header_vaddr = vaddr};
-    extension.header_size = HEADER_BYTES + places * sizeof(struct place);
+    extension.header_size = HEADER_BYTES + places * sizeof(struct extended_place);
     extension.vaddr = align_up(vaddr + extension.header_size, SECTION_ALIGN);
     const int code = extend(&extension);
     unwind_cfi_section_release(&extension.section);

@@ -25,7 +25,7 @@ struct text_piece {
     size_t size, capacity;
 };
 
-struct builder {
+struct table_builder {
     const struct unwind_source *source;
     struct unwind_table *table;
     struct cfi_section eh_frame, debug_frame;
@@ -42,7 +42,7 @@ struct builder {
 
 /* == Rows == */
 
-static int rows_reserve(struct builder *builder, size_t more)
+static int rows_reserve(struct table_builder *builder, size_t more)
 {
     struct unwind_rows *rows = &builder->rows;
     const size_t wanted = rows->count + more;
@@ -59,7 +59,7 @@ static int rows_reserve(struct builder *builder, size_t more)
 }
 
 /* Room must have been reserved. */
-static void row_add(struct builder *builder, uint64_t start, uint64_t rule)
+static void row_add(struct table_builder *builder, uint64_t start, uint64_t rule)
 {
     struct unwind_table *table = builder->table;
     struct unwind_rows *rows = &builder->rows;
@@ -75,7 +75,7 @@ static void row_add(struct builder *builder, uint64_t start, uint64_t rule)
 
 static void row_of_state(void *context, uint64_t start, uint64_t end, const struct cfi_state *state)
 {
-    struct builder *builder = context;
+    struct table_builder *builder = context;
     (void)end;
     row_add(builder, start, unwind_rule_of_state(state));
 }
@@ -85,7 +85,7 @@ static uint64_t text_size(const struct unwind_source *source)
     return source->read_text ? source->text_size : source->text_bytes.size;
 }
 
-static bool read_piece(struct builder *builder, uint64_t offset, size_t size)
+static bool read_piece(struct table_builder *builder, uint64_t offset, size_t size)
 {
     struct text_piece *piece = &builder->text;
     const size_t wanted = size > TEXT_PIECE ? size : TEXT_PIECE;
@@ -103,7 +103,7 @@ static bool read_piece(struct builder *builder, uint64_t offset, size_t size)
 }
 
 /* The bytes of [start, end), as far as they are at hand; valid until the next call. */
-static struct sprof_bytes text_between(struct builder *builder, uint64_t start, uint64_t end)
+static struct sprof_bytes text_between(struct table_builder *builder, uint64_t start, uint64_t end)
 {
     const struct unwind_source *source = builder->source;
     const uint64_t offset = start - source->text_vaddr, all = text_size(source);
@@ -120,7 +120,7 @@ static struct sprof_bytes text_between(struct builder *builder, uint64_t start, 
 }
 
 /* Whether a gap is worth a search. glibc leaves one of ten bytes behind clone's system call. */
-static bool may_hold_code(struct builder *builder, uint64_t start, uint64_t end)
+static bool may_hold_code(struct table_builder *builder, uint64_t start, uint64_t end)
 {
     if (end - start >= KNOWN_CODE_MIN)
         return end - start <= KNOWN_CODE_MAX;
@@ -136,7 +136,7 @@ static const uint64_t rule_of_known[] = {
 /* Completes the rows up to `vaddr`, where no source covers them, but code may be known by its
  * bytes.
  */
-static void rows_gap(struct builder *builder, uint64_t vaddr)
+static void rows_gap(struct table_builder *builder, uint64_t vaddr)
 {
     if (builder->code || vaddr <= builder->next)
         return;
@@ -163,14 +163,14 @@ static void rows_gap(struct builder *builder, uint64_t vaddr)
 
 /* == One function == */
 
-static bool is_start(struct builder *builder, const struct function_range *range)
+static bool is_start(struct table_builder *builder, const struct function_range *range)
 {
     const bool frameless = !range->program_size || range->program[0] == 0;
     return frameless && range->end - range->start <= ROOT_REACH &&
            arch_code_is_start(text_between(builder, range->start, range->end));
 }
 
-static int fde_rows(struct builder *builder, const struct function_range *range,
+static int fde_rows(struct table_builder *builder, const struct function_range *range,
                     const struct cfi_section *section)
 {
     const struct cfi_fde fde = {.start = range->start,
@@ -187,13 +187,13 @@ static int fde_rows(struct builder *builder, const struct function_range *range,
 
 static void go_row(void *context, uint64_t start, uint64_t end, const struct cfi_state *state)
 {
-    struct builder *builder = context;
+    struct table_builder *builder = context;
     if (!builder->code)
         builder->code = rows_reserve(builder, 1);
     row_of_state(context, start, end, state);
 }
 
-static int go_rows(struct builder *builder, const struct function_range *range)
+static int go_rows(struct table_builder *builder, const struct function_range *range)
 {
     struct go_function function;
     const int code = unwind_go_table_function(&builder->go, range->entry, &function);
@@ -202,7 +202,7 @@ static int go_rows(struct builder *builder, const struct function_range *range)
 
 /* The first entry of a section whose entries push is the common tail: it pushes first, and was
  * jumped to after a push. */
-static void plt_rows(struct builder *builder, const struct function_range *range)
+static void plt_rows(struct table_builder *builder, const struct function_range *range)
 {
     const struct unwind_plt *plt = &builder->source->plt[range->entry];
     builder->code = rows_reserve(builder, 3);
@@ -216,7 +216,7 @@ static void plt_rows(struct builder *builder, const struct function_range *range
         row_add(builder, range->start + ARCH_PLT_ENTRY_BYTES, unwind_rule_plt(plt->push_offset));
 }
 
-static int source_rows(struct builder *builder, const struct function_range *range)
+static int source_rows(struct table_builder *builder, const struct function_range *range)
 {
     if (range->source == FUNCTION_FROM_GO)
         return go_rows(builder, range);
@@ -228,7 +228,7 @@ static int source_rows(struct builder *builder, const struct function_range *ran
     return 0;
 }
 
-static void function_rows(struct builder *builder, const struct function_range *range)
+static void function_rows(struct table_builder *builder, const struct function_range *range)
 {
     struct unwind_table *table = builder->table;
     const size_t rows = builder->rows.count;
@@ -254,7 +254,7 @@ static bool in_range(const struct unwind_range *range, uint64_t vaddr)
 }
 
 /* Whether a function begins in a text range; where none is known, anywhere. */
-static bool in_text(struct builder *builder, uint64_t vaddr)
+static bool in_text(struct table_builder *builder, uint64_t vaddr)
 {
     const struct unwind_range *text = builder->source->text;
     size_t low = 0, high = builder->source->text_count;
@@ -275,14 +275,14 @@ static bool in_text(struct builder *builder, uint64_t vaddr)
     return true;
 }
 
-static int function_add(struct builder *builder, struct function_range range)
+static int function_add(struct table_builder *builder, struct function_range range)
 {
     if (!in_text(builder, range.start))
         return 0;
     return sprof_vec_push(&builder->list.functions, range);
 }
 
-static bool is_wrong(struct builder *builder, const struct cfi_section *section,
+static bool is_wrong(struct table_builder *builder, const struct cfi_section *section,
                      const struct cfi_fde *fde)
 {
     return fde->is_doubtful &&
@@ -290,12 +290,13 @@ static bool is_wrong(struct builder *builder, const struct cfi_section *section,
 }
 
 /* What a linker drops keeps its entry in .debug_frame, at 0. */
-static bool is_dropped(const struct builder *builder, enum function_source source, uint64_t start)
+static bool is_dropped(const struct table_builder *builder, enum function_source source,
+                       uint64_t start)
 {
     return source == FUNCTION_FROM_DEBUG_FRAME && !start && builder->source->text_vaddr;
 }
 
-static int gather_frames(struct builder *builder, struct cfi_section *section,
+static int gather_frames(struct table_builder *builder, struct cfi_section *section,
                          enum function_source source)
 {
     struct unwind_table_facts *facts = &builder->table->facts;
@@ -322,7 +323,7 @@ static int gather_frames(struct builder *builder, struct cfi_section *section,
     }
 }
 
-static int gather_go(struct builder *builder)
+static int gather_go(struct table_builder *builder)
 {
     const struct unwind_source *source = builder->source;
     if (!source->gopclntab.size ||
@@ -343,7 +344,7 @@ static int gather_go(struct builder *builder)
     return 0;
 }
 
-static int gather_root(struct builder *builder, uint64_t vaddr)
+static int gather_root(struct table_builder *builder, uint64_t vaddr)
 {
     if (!vaddr)
         return 0;
@@ -352,7 +353,7 @@ static int gather_root(struct builder *builder, uint64_t vaddr)
                                                          .source = FUNCTION_FROM_ROOT});
 }
 
-static int gather_known(struct builder *builder)
+static int gather_known(struct table_builder *builder)
 {
     const struct unwind_source *source = builder->source;
     int code = 0;
@@ -371,7 +372,7 @@ static int gather_known(struct builder *builder)
     return code;
 }
 
-static int gather(struct builder *builder)
+static int gather(struct table_builder *builder)
 {
     int code = gather_go(builder);
     if (!code)
@@ -384,7 +385,7 @@ static int gather(struct builder *builder)
 /* == The whole == */
 
 /* Chooses the base and drops what lies 4 GiB or more above it. */
-static void choose_base(struct builder *builder)
+static void choose_base(struct table_builder *builder)
 {
     const struct unwind_source *source = builder->source;
     struct function_range *items = builder->list.functions.items;
@@ -410,7 +411,7 @@ static void choose_base(struct builder *builder)
     builder->table->span = (uint32_t)(end > base ? end - base : 1);
 }
 
-static int make_rows(struct builder *builder)
+static int make_rows(struct table_builder *builder)
 {
     struct unwind_table *table = builder->table;
     const size_t count = builder->list.functions.count;
@@ -441,8 +442,8 @@ static int make_rows(struct builder *builder)
     return builder->code;
 }
 
-static int keep_section(struct builder *builder, enum unwind_kept which, struct sprof_bytes bytes,
-                        uint64_t vaddr)
+static int keep_section(struct table_builder *builder, enum unwind_kept which,
+                        struct sprof_bytes bytes, uint64_t vaddr)
 {
     struct unwind_kept_section *kept = &builder->table->kept[which];
     if (!bytes.size)
@@ -459,7 +460,7 @@ static int keep_section(struct builder *builder, enum unwind_kept which, struct 
 }
 
 /* Keeps the sections where a rule may need them: libunwind follows all registers through them. */
-static int keep(struct builder *builder)
+static int keep(struct table_builder *builder)
 {
     const struct unwind_table *table = builder->table;
     bool needed = false;
@@ -492,7 +493,7 @@ static struct sprof_bytes first_4_gib(struct sprof_bytes bytes)
     return (struct sprof_bytes){bytes.data, bytes.size < UINT32_MAX ? bytes.size : UINT32_MAX};
 }
 
-static void sections_init(struct builder *builder)
+static void sections_init(struct table_builder *builder)
 {
     const struct unwind_source *source = builder->source;
     uint64_t vaddr = source->eh_frame_vaddr;
@@ -504,7 +505,7 @@ static void sections_init(struct builder *builder)
     builder->eh_frame.bases.data = builder->debug_frame.bases.data = source->got_vaddr;
 }
 
-static int build(struct builder *builder)
+static int build(struct table_builder *builder)
 {
     struct unwind_table *table = builder->table;
     int code = gather(builder);
@@ -546,7 +547,7 @@ int unwind_table_build(struct unwind_table **table, const struct unwind_source *
                        struct sprof_error *error)
 {
     *table = NULL;
-    struct builder builder = {.source = source, .table = calloc(1, sizeof **table)};
+    struct table_builder builder = {.source = source, .table = calloc(1, sizeof **table)};
     if (!builder.table)
         return sprof_error_memory(error);
     sections_init(&builder);

@@ -23,7 +23,7 @@ enum { ONE_OF = 20 };
 static const uint64_t least_address = 1ull << 40;
 
 /* A value of a call. */
-struct place {
+struct value_place {
     const struct why_value *value;
     struct why_call *call;
     int64_t number;
@@ -32,7 +32,7 @@ struct place {
 
 /* The values of calls, those of one name together, and of these those of one text. */
 struct places {
-    struct place *items;
+    struct value_place *items;
     size_t count;
 };
 
@@ -46,12 +46,12 @@ static bool read_number(const char *text, int64_t *number)
 
 static int compare_places(const void *left, const void *right)
 {
-    const struct place *a = left, *b = right;
+    const struct value_place *a = left, *b = right;
     const int names = strcmp(a->value->name, b->value->name);
     return names ? names : strcmp(a->value->text, b->value->text);
 }
 
-static bool is_address(const struct place *place)
+static bool is_address(const struct value_place *place)
 {
     return place->is_number && (uint64_t)llabs(place->number) >= least_address;
 }
@@ -64,8 +64,8 @@ static int collect(struct places *places, const struct why_calls *calls, bool on
     for (size_t i = 0; i < calls->list.count; i++) {
         struct why_call *call = &calls->list.items[i];
         for (uint32_t k = 0; k < call->value_count && (call->is_sample || !only_samples); k++) {
-            struct place place = {.value = &calls->values.items[call->first_value + k],
-                                  .call = call};
+            struct value_place place = {.value = &calls->values.items[call->first_value + k],
+                                        .call = call};
             place.is_number = read_number(place.value->text, &place.number);
             if (!is_address(&place))
                 places->items[places->count++] = place;
@@ -256,12 +256,12 @@ static void take_better(struct why_slow *slow, const struct why_value *value, bo
 
 static int compare_numbers(const void *left, const void *right)
 {
-    const struct place *a = left, *b = right;
+    const struct value_place *a = left, *b = right;
     return (a->number > b->number) - (a->number < b->number);
 }
 
 /* Tries the least value that nearly all slow calls reach. Sorts the places of a name by number. */
-static void try_least(struct why_slow *slow, struct place *places, size_t number,
+static void try_least(struct why_slow *slow, struct value_place *places, size_t number,
                       const struct counts *all)
 {
     size_t below = 0, at = 0;

@@ -50,7 +50,7 @@ static const char *stack_text(struct stacks *stacks, struct sprof_arena *arena, 
 
 /* Where the samples of a profile come from: a thread, or all paths where that is NULL. Equal
  * neighbours are one sample of both weights. */
-struct walk {
+struct speedscope_walk {
     const struct report_dataset *dataset;
     const struct export_thread *thread;
     struct export_cursor cursor;
@@ -63,7 +63,7 @@ static uint64_t value_of(const struct report_dataset *dataset, uint64_t count, u
     return dataset->event.is_clock || dataset->weighted ? weight : count;
 }
 
-static bool next_of_thread(struct walk *walk, uint32_t *path, uint64_t *value)
+static bool next_of_thread(struct speedscope_walk *walk, uint32_t *path, uint64_t *value)
 {
     const struct export_sample *sample = &walk->cursor.sample;
     if (!walk->waits && !report_export_next(walk->thread, &walk->cursor))
@@ -77,7 +77,7 @@ static bool next_of_thread(struct walk *walk, uint32_t *path, uint64_t *value)
     return true;
 }
 
-static bool next_of_all(struct walk *walk, uint32_t *path, uint64_t *value)
+static bool next_of_all(struct speedscope_walk *walk, uint32_t *path, uint64_t *value)
 {
     const struct report_dataset *dataset = walk->dataset;
     while (walk->path < dataset->paths.items.count) {
@@ -90,7 +90,7 @@ static bool next_of_all(struct walk *walk, uint32_t *path, uint64_t *value)
     return false;
 }
 
-static bool next(struct walk *walk, uint32_t *path, uint64_t *value)
+static bool next(struct speedscope_walk *walk, uint32_t *path, uint64_t *value)
 {
     return walk->thread ? next_of_thread(walk, path, value) : next_of_all(walk, path, value);
 }
@@ -106,7 +106,7 @@ static int put_profile(struct json *json, struct report_dataset *dataset, struct
     report_json_text(json, "name", name);
     report_json_text(json, "unit", dataset->event.is_clock ? "nanoseconds" : "none");
     report_json_open_array(json, "samples");
-    for (struct walk walk = {.dataset = dataset, .thread = thread};
+    for (struct speedscope_walk walk = {.dataset = dataset, .thread = thread};
          !result && next(&walk, &path, &value);) {
         const char *text = stack_text(stacks, &dataset->arena, path);
         if (text)
@@ -115,8 +115,8 @@ static int put_profile(struct json *json, struct report_dataset *dataset, struct
     }
     report_json_close_array(json);
     report_json_open_array(json, "weights");
-    for (struct walk walk = {.dataset = dataset, .thread = thread}; next(&walk, &path, &value);
-         total += value)
+    for (struct speedscope_walk walk = {.dataset = dataset, .thread = thread};
+         next(&walk, &path, &value); total += value)
         report_json_count(json, NULL, value);
     report_json_close_array(json);
     report_json_count(json, "startValue", 0);

@@ -41,7 +41,7 @@ struct shown {
     const char *note;       /* why there are no instructions; NULL: there are */
 };
 
-struct source {
+struct page_source {
     const struct html_source_request *request;
     struct report_dataset *dataset;
     struct html_line_costs costs;
@@ -68,7 +68,7 @@ static bool has_code(const struct report_dataset *dataset, uint32_t function)
 
 /* Adds the functions that cost most of an event: by what they did themselves, or by what was done
  * for them. */
-static int choose(struct source *source, const struct html_source_event *event, bool inclusive)
+static int choose(struct page_source *source, const struct html_source_event *event, bool inclusive)
 {
     struct hottest {
         uint64_t value;
@@ -99,7 +99,7 @@ static int choose(struct source *source, const struct html_source_event *event, 
     return 0;
 }
 
-static int choose_functions(struct source *source, struct sprof_error *error)
+static int choose_functions(struct page_source *source, struct sprof_error *error)
 {
     const struct html_source_request *request = source->request;
     int result = 0;
@@ -116,7 +116,7 @@ static int choose_functions(struct source *source, struct sprof_error *error)
 
 /* == Instructions == */
 
-static uint32_t name_index(struct source *source, const char *name)
+static uint32_t name_index(struct page_source *source, const char *name)
 {
     const uint64_t key = sprof_hash_text(name);
     const uint64_t *known = sprof_map_get(&source->name_indexes, key);
@@ -129,7 +129,7 @@ static uint32_t name_index(struct source *source, const char *name)
     return (uint32_t)source->names.count;
 }
 
-static uint32_t file_number(struct source *source, const char *file)
+static uint32_t file_number(struct page_source *source, const char *file)
 {
     return file ? report_html_lines_file(&source->costs, source->dataset, file) + 1 : 0;
 }
@@ -140,7 +140,7 @@ static int compare_addresses(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-static struct origin origin_of(struct source *source, const struct symbolize_result *names,
+static struct origin origin_of(struct page_source *source, const struct symbolize_result *names,
                                const uint64_t *addresses, uint64_t address)
 {
     const uint64_t *at =
@@ -160,7 +160,7 @@ static struct origin origin_of(struct source *source, const struct symbolize_res
 }
 
 /* Finds where all instructions of a module come from in one go: each compile unit is read once. */
-static int name_instructions(struct source *source, struct image *image, uint32_t module)
+static int name_instructions(struct page_source *source, struct image *image, uint32_t module)
 {
     const struct symbolize_options options = {0};
     struct symbolize_result names = {0};
@@ -217,7 +217,7 @@ static size_t find_pieces(const struct report_dataset *dataset, uint32_t functio
     return count;
 }
 
-static int read_function(struct source *source, struct image *image, struct shown *shown)
+static int read_function(struct page_source *source, struct image *image, struct shown *shown)
 {
     enum { PIECES_MOST = 64 };
     const struct report_function *pieces[PIECES_MOST];
@@ -245,7 +245,7 @@ static int read_function(struct source *source, struct image *image, struct show
 }
 
 /* Reads the code of all functions of a module. */
-static int read_module(struct source *source, uint32_t module)
+static int read_module(struct page_source *source, uint32_t module)
 {
     struct image *image;
     struct sprof_error error = {0};
@@ -270,7 +270,7 @@ static int read_module(struct source *source, uint32_t module)
     return result;
 }
 
-static int read_code(struct source *source)
+static int read_code(struct page_source *source)
 {
     int result = 0;
     for (uint32_t module = 1; module <= source->dataset->modules.count && !result; module++) {
@@ -285,7 +285,7 @@ static int read_code(struct source *source)
 }
 
 /* Lets the costs of addresses be counted for the instructions that are shown. */
-static int find_instructions(struct source *source)
+static int find_instructions(struct page_source *source)
 {
     struct html_line_costs *costs = &source->costs;
     for (size_t i = 0; i < source->shown.count; i++) {
@@ -328,7 +328,7 @@ static void stretch_to(struct stretch *stretch, uint32_t line)
 }
 
 /* Puts the stretches of a function into the page: [file, first, last] each. */
-static int put_ranges(struct source *source, struct json *json, const struct shown *shown)
+static int put_ranges(struct page_source *source, struct json *json, const struct shown *shown)
 {
     enum { LARGEST_LINE = 10 * 1000 * 1000 };
     const size_t count = source->costs.files.count;
@@ -424,7 +424,7 @@ static int put_instructions(struct json *json, const struct shown *shown)
     return result;
 }
 
-static int put_functions(struct source *source, struct json *json)
+static int put_functions(struct page_source *source, struct json *json)
 {
     int result = 0;
     /* From here on the list of files does not grow any more. */
@@ -466,7 +466,7 @@ static bool is_empty(const struct model_costs *costs)
 
 /* Lines [function, file, line, inlined, costs…] and instructions [function, index, costs…] that
  * cost something. */
-static void put_event(struct source *source, struct json *json)
+static void put_event(struct page_source *source, struct json *json)
 {
     struct html_line_costs *costs = &source->costs;
     report_json_open_object(json, NULL);
@@ -504,7 +504,7 @@ static void put_event(struct source *source, struct json *json)
     report_json_close_object(json);
 }
 
-static int put_events(struct source *source, struct json *json, struct sprof_error *error)
+static int put_events(struct page_source *source, struct json *json, struct sprof_error *error)
 {
     const struct html_source_request *request = source->request;
     int result = 0;
@@ -519,7 +519,7 @@ static int put_events(struct source *source, struct json *json, struct sprof_err
     return result;
 }
 
-static int put_source(struct source *source, struct json *json, struct sprof_error *error)
+static int put_source(struct page_source *source, struct json *json, struct sprof_error *error)
 {
     report_json_open_object(json, NULL);
     int result = put_functions(source, json);
@@ -540,7 +540,7 @@ static int put_source(struct source *source, struct json *json, struct sprof_err
 int report_html_source(struct json *json, const struct html_source_request *request,
                        struct sprof_error *error)
 {
-    struct source source = {.request = request, .dataset = request->dataset};
+    struct page_source source = {.request = request, .dataset = request->dataset};
     source.shown_at = calloc(request->dataset->functions.count + 1, sizeof *source.shown_at);
     int result = source.shown_at ? 0 : SPROF_ENOMEM;
     if (!result)
