@@ -36,6 +36,11 @@
 #define close_range(first, last, flags) ((int)syscall(SYS_close_range, first, last, flags))
 #endif
 
+/* glibc 2.32. Errors are read and shown by their numbers without it. */
+#if defined __GLIBC__ && !__GLIBC_PREREQ(2, 32)
+#define strerrorname_np(number) ((void)(number), (const char *)NULL)
+#endif
+
 #ifndef PT_GNU_PROPERTY
 #define PT_GNU_PROPERTY 0x6474e553
 #endif

@@ -1,5 +1,7 @@
 /* Writes rows for values of kept calls. */
 #include "calls/program.h"
+
+#include "base/compat.h"
 #include "calls/values.h"
 
 #include <string.h>

@@ -150,7 +150,7 @@ static size_t find_colon(const char *text)
         const size_t skipped = skipped_length(text + at);
         if (is_colon && !is_scope)
             break;
-        at += skipped ? skipped : is_scope ? 2 : 1;
+        at += skipped ? skipped : is_scope ? 2U : 1U;
     }
     return at;
 }

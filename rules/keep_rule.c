@@ -1,5 +1,7 @@
 /* Parses the rules of `--keep`. */
 #include "rules/keep_rule.h"
+
+#include "base/compat.h"
 #include "rules/capture.h"
 #include "rules/condition.h"
 #include "rules/error_at.h"

@@ -1,14 +1,17 @@
 /* Names the addresses of one module. */
 #include "symbolize/module.h"
 
+#include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdarg.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <sys/sysmacros.h>
+#include <time.h>
 #include <unistd.h>
 
 #include <linux/major.h>
@@ -102,6 +105,88 @@ static int find_alternate(struct module *module, struct image *file, char **name
     return fd;
 }
 
+/* == debuginfod == */
+
+/* A server may redirect for ever, or send more than the disk holds. The next files are not asked
+ * for then. */
+static atomic_bool has_refused_download;
+
+static uint64_t seconds(void)
+{
+    struct timespec now = {0};
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (uint64_t)now.tv_sec;
+}
+
+static _Thread_local uint64_t asked_s; /* when this thread began to */
+
+bool symbolize_module_download_ends(uint64_t took_s, long bytes)
+{
+    enum { BEGIN_S = 30, MOST_S = 600 };
+    static const long most_bytes = 16L << 30;
+    return took_s > MOST_S || bytes > most_bytes || (took_s > BEGIN_S && bytes <= 0);
+}
+
+static int look_at_download(debuginfod_client *client, long bytes, long all)
+{
+    (void)client, (void)all;
+    const bool ends = symbolize_module_download_ends(seconds() - asked_s, bytes);
+    if (ends)
+        atomic_store(&has_refused_download, true);
+    return ends;
+}
+
+/* libdw loads the library itself. */
+static void watch_download(Dwfl *dwfl)
+{
+    void *library = dlopen("libdebuginfod.so.1", RTLD_LAZY | RTLD_NOLOAD);
+    void (*set)(debuginfod_client *, int (*)(debuginfod_client *, long, long)) = NULL;
+    debuginfod_client *client = library ? dwfl_get_debuginfod_client(dwfl) : NULL;
+    if (client)
+        *(void **)&set = dlsym(library, "debuginfod_set_progressfn");
+    if (set)
+        set(client, look_at_download);
+    if (library)
+        dlclose(library);
+    asked_s = seconds();
+}
+
+/* A server may send a file of another build. */
+static bool is_of_build(struct image *image, int fd)
+{
+    struct image *debug = NULL;
+    const int copy = fcntl(fd, F_DUPFD_CLOEXEC, 3);
+    if (copy < 0 || image_open_descriptor(&debug, copy, image_path(image), "", NULL))
+        return false;
+    const struct sprof_bytes wanted = image_build_id(image), is = image_build_id(debug);
+    const bool same =
+        !wanted.size || (wanted.size == is.size && !memcmp(wanted.data, is.data, is.size));
+    image_free(debug);
+    return same;
+}
+
+static int ask_debuginfod(struct module *module, Dwfl_Module *dwfl_module, void **userdata,
+                          const char *name, Dwarf_Addr base, const char *file_name,
+                          const char *link, GElf_Word crc, char **debug_name)
+{
+    sprof_log_message(module->options->log, SPROF_LOG_DEBUG, "asking debuginfod for %s",
+                      image_path(module->image));
+    watch_download(module->dwfl);
+    const int fd = dwfl_standard_find_debuginfo(dwfl_module, userdata, name, base, file_name, link,
+                                                crc, debug_name);
+    const bool is_wrong = fd >= 0 && !is_of_build(module->image, fd);
+    if (!is_wrong)
+        return fd;
+    sprof_log_message(module->options->log, SPROF_LOG_WARNING,
+                      "the debug file that debuginfod has for %s is of another build and is not "
+                      "read",
+                      image_path(module->image));
+    close(fd);
+    free(*debug_name);
+    *debug_name = NULL;
+    return -1;
+}
+
 /* The image library searches first: it never waits on a pipe, and it uses the container's root. */
 static int find_debuginfo(Dwfl_Module *dwfl_module, void **userdata, const char *name,
                           Dwarf_Addr base, const char *file_name, const char *link, GElf_Word crc,
@@ -123,12 +208,10 @@ static int find_debuginfo(Dwfl_Module *dwfl_module, void **userdata, const char 
         image_free(debug);
         return fd;
     }
-    if (!symbolize_module_may_use_debuginfod(module->options))
+    if (!symbolize_module_may_use_debuginfod(module->options) || atomic_load(&has_refused_download))
         return -1;
-    sprof_log_message(module->options->log, SPROF_LOG_DEBUG, "asking debuginfod for %s",
-                      image_path(module->image));
-    return dwfl_standard_find_debuginfo(dwfl_module, userdata, name, base, file_name, link, crc,
-                                        debug_name);
+    return ask_debuginfod(module, dwfl_module, userdata, name, base, file_name, link, crc,
+                          debug_name);
 }
 
 static bool open_dwfl(struct module *module)

@@ -33,6 +33,10 @@ struct image *symbolize_module_open_debug(struct image *image,
 /* Whether a debug file that is not there may still come from debuginfod. */
 bool symbolize_module_may_use_debuginfod(const struct symbolize_options *options);
 
+/* Whether a download from debuginfod is given up that took so long and brought so many bytes: ten
+ * minutes, 16 GiB, or nothing in half a minute. */
+bool symbolize_module_download_ends(uint64_t took_s, long bytes);
+
 /* The image's DWARF, or NULL; `debug` is its separate debug file, NULL where there is none below
  * the directory. DWARF's address = vaddr + *delta (modulo 2^64). Owned by the module. */
 Dwarf *symbolize_module_dwarf(struct module *module, const struct image *debug, uint64_t *delta);

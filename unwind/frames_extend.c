@@ -58,14 +58,14 @@ static void put_u32(struct sprof_str *out, uint64_t value)
 static void put_uleb(struct sprof_str *out, uint64_t value)
 {
     for (; value >= 0x80; value >>= 7)
-        put_u8(out, 0x80 | (value & 0x7f));
+        put_u8(out, 0x80U | (unsigned)(value & 0x7f));
     put_u8(out, (unsigned)value);
 }
 
 static void put_sleb(struct sprof_str *out, int64_t value)
 {
     while (value < -0x40 || value >= 0x40) {
-        put_u8(out, 0x80 | (value & 0x7f));
+        put_u8(out, 0x80U | (unsigned)(value & 0x7f));
         value >>= 7;
     }
     put_u8(out, value & 0x7f);

@@ -61,7 +61,47 @@ END
     [ "$(sql jit.db "SELECT count(*) FROM module WHERE problem LIKE '%only the beginning%'")" = 1 ] || fail "it does not say that the rest was not read"
 }
 
+# A debuginfod server answers with the file of another build: its names are not taken.
+other_build() {
+    prepare
+    for name in wanted_name another_name; do
+        cat >$name.c <<END
+#include <time.h>
+__attribute__((noinline)) int $name(int x) { for (volatile int i = 0; i < 1000; i++) x += i; return x; }
+int main(void) { int sum = 0; for (clock_t end = clock() + CLOCKS_PER_SEC / 2; clock() < end;) sum += $name(sum); return sum == 1; }
+END
+        gcc -g -O1 -Wl,--build-id $name.c -o $name && objcopy --only-keep-debug $name $name.debug && strip $name || skip "no compiler"
+    done
+    cat >server.py <<'END'
+import http.server, os
+class Server(http.server.BaseHTTPRequestHandler):
+    def do_GET(self):
+        self.send_response(200)
+        self.end_headers()
+        self.wfile.write(open("answer", "rb").read())
+        open("asked", "w").close()
+server = http.server.HTTPServer(("127.0.0.1", 0), Server)
+with open("port.new", "w") as port:
+    print(server.server_port, file=port)
+os.rename("port.new", "port")
+server.serve_forever()
+END
+    start /usr/bin/python3 server.py
+    wait_until 60 test -s port
+    "$SPROF" record --no-symbolize -o p.db -- ./wanted_name 2>err || skip "no recording: $(cat err)"
+    for answer in another_name wanted_name; do
+        cp $answer.debug answer
+        rm -rf asked downloads
+        run env DEBUGINFOD_URLS="http://127.0.0.1:$(cat port)" DEBUGINFOD_CACHE_PATH="$work/downloads" \
+            "$SPROF" symbolize --again --no-cache -i p.db
+        [ -e asked ] || skip "no debuginfod client"
+        sql p.db "SELECT name FROM function" >names
+        ! grep -q another_name names || fail "names of another build"
+    done
+    grep -q wanted_name names || fail "no names of the right build"
+}
+
 case $1 in
-waiting | jitdump) "$1" ;;
+waiting | jitdump | other_build) "$1" ;;
 *) fail "no such case: $1" ;;
 esac

@@ -39,6 +39,16 @@ static void test_what_libraries_open(void)
     fixture_close(&fixture);
 }
 
+static void test_downloads_that_end(void)
+{
+    CU_ASSERT_FALSE(symbolize_module_download_ends(29, 0));
+    CU_ASSERT_TRUE(symbolize_module_download_ends(31, 0)); /* redirected for ever */
+    CU_ASSERT_FALSE(symbolize_module_download_ends(599, 1));
+    CU_ASSERT_TRUE(symbolize_module_download_ends(601, 1 << 30));
+    CU_ASSERT_FALSE(symbolize_module_download_ends(10, 8L << 30));
+    CU_ASSERT_TRUE(symbolize_module_download_ends(10, 17L << 30));
+}
+
 /* A few kilobytes that claim to unpack to more than any memory: the names stay, the lines go. */
 static void test_boastful_compression(void)
 {
@@ -67,5 +77,6 @@ void sprof_suite_symbolize_module(void)
 {
     CU_pSuite suite = CU_add_suite("symbolize/module", NULL, NULL);
     CU_add_test(suite, "what libraries open", test_what_libraries_open);
+    CU_add_test(suite, "downloads that end", test_downloads_that_end);
     CU_add_test(suite, "boastful compression", test_boastful_compression);
 }
