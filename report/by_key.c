@@ -433,7 +433,8 @@ static const char *title_of(const struct by_key *by)
     for (size_t i = 0; i < by->key_count; i++)
         sprof_str_appendf(&text, "%s%s", i ? ", " : "", keys[by->keys[i]].title);
     if (by->of_frames)
-        sprof_str_appendf(&text, " by %s %s", by->inclusive ? "total" : "self",
+        sprof_str_appendf(&text, " by %s %s",
+                          by->inclusive ? "total" : report_columns_self(by->dataset),
                           report_columns_amount(by->dataset));
     if (text.text && text.text[0] >= 'a' && text.text[0] <= 'z')
         text.text[0] = (char)(text.text[0] - 'a' + 'A');

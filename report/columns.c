@@ -70,6 +70,11 @@ static const struct {
     [MEASURE_OF_ALL] = {"all", TABLE_PERCENT, KEEP},
 };
 
+const char *report_columns_self(const struct report_dataset *dataset)
+{
+    return dataset->counted.outside.count ? "self+outside" : report_measure_exclusive.title;
+}
+
 /* Without a title the column is only data. */
 static void figure_column(struct table *table, const struct report_dataset *dataset,
                           const struct measure *measure, enum measure_figure figure,
@@ -106,10 +111,16 @@ static const char *count_title(const struct report_dataset *dataset, const struc
     return !report_counts_calls(dataset) ? "samples" : is_below ? "in or below" : "calls";
 }
 
+static const char *title_of(const struct report_dataset *dataset, const struct measure *measure)
+{
+    return measure->title == report_measure_exclusive.title ? report_columns_self(dataset)
+                                                            : measure->title;
+}
+
 static void ranking_columns(struct table *table, const struct report_dataset *dataset,
                             const struct measure *measure)
 {
-    figure_column(table, dataset, measure, MEASURE_PERCENT, measure->title);
+    figure_column(table, dataset, measure, MEASURE_PERCENT, title_of(dataset, measure));
     if (!report_counts_calls(dataset))
         figure_column(table, dataset, measure, MEASURE_INTERVAL, "±");
     if (dataset->chosen.is_part)
@@ -126,7 +137,7 @@ static void tree_columns(struct table *table, const struct report_dataset *datas
     figure_column(table, dataset, measure, MEASURE_SAMPLES, count_title(dataset, measure));
     if (measure->of_function)
         figure_column(table, dataset, measure, MEASURE_OF_FUNCTION, measure->of_function);
-    figure_column(table, dataset, measure, MEASURE_PERCENT, measure->title);
+    figure_column(table, dataset, measure, MEASURE_PERCENT, title_of(dataset, measure));
     if (dataset->chosen.is_part)
         figure_column(table, dataset, measure, MEASURE_OF_ALL, "of all");
     if (shows_time(dataset))
@@ -252,7 +263,8 @@ int report_columns_left_out(struct report_dataset *dataset, struct table *table,
     int length = snprintf(text, sizeof text, "… %s more %s", sprof_digits_of(rows).text,
                           rows == 1 ? one : many);
     if (cost)
-        length += snprintf(text + length, sizeof text - (size_t)length, ", self %s together",
+        length += snprintf(text + length, sizeof text - (size_t)length, ", %s %s together",
+                           report_columns_self(dataset),
                            report_number_percent(share, report_dataset_value(dataset, *cost),
                                                  report_dataset_value(dataset, dataset->total),
                                                  table->decimals));

@@ -31,6 +31,10 @@ unsigned report_columns_decimals(const struct report_dataset *dataset, struct mo
 extern const struct measure report_measure_exclusive, report_measure_inclusive,
     report_measure_share;
 
+/* What the exclusive measure is called: of calls it holds the time outside of the traced modules,
+ * where that was measured. */
+const char *report_columns_self(const struct report_dataset *dataset);
+
 /* Starts a table: titles, decimals, unit of time. */
 void report_columns_begin(struct table *table, const struct report_dataset *dataset,
                           const char *title, const char *note);

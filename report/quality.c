@@ -552,7 +552,7 @@ static int note_left(struct report_dataset *dataset, struct quality_parts *notes
 {
     return dataset->counted.outside_callees
                ? report_quality_part(dataset, notes,
-                                     "self includes time outside of the traced modules: %s",
+                                     "time outside of the traced modules, by callee: %s",
                                      dataset->counted.outside_callees)
                : 0;
 }

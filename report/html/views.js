@@ -24,17 +24,18 @@ class SummaryView {
         const {names, flags} = data.functions, name = (fn, shown) => functionName(app, fn, namesakes(data, shown));
         const facts = element('table', {class: 'list facts-table'}, ...run.facts.map(([name, value]) =>
             element('tr', {}, element('td', {}, name), element('td', {}, value))));
+        const own = selfWord(app).replace('s', 'S');
         const title = (word, text) => element('h3', {}, word, element('span', {class: 'muted'}, ` ${text}`));
         const functions = pick => [profile.functions(), data.functions.count, name, i => names[i], pick, fn => app.openFunction(fn)];
         this.scroll.replaceChildren(element('div', {class: 'cards'}, ...cards), this.trust(run),
             ...(data.pruned ? [element('p', {class: 'note muted'}, data.pruned)] : []),
             element('div', {class: 'columns'},
-                !profile.total ? null : element('div', {}, element('h3', {}, 'Self', element('span', {class: 'muted'}, ' in the function itself · '),
+                !profile.total ? null : element('div', {}, element('h3', {}, own, element('span', {class: 'muted'}, own === 'Self' ? ' in the function itself · ' : ' in the function itself and in untraced ones · '),
                     element('span', {class: 'muted base'}, profile.base(app.narrowed() || Boolean(app.transformKey)))), top(...functions(c => profile.pickSelf(c))),
                     ...(profile.hasPaths || profile.callTotals ? [
                         title('Total', 'with what the function calls' + (profile.hasPaths ? '; functions that only pass on are left out' : '')),
                         top(...functions(c => profile.pick(c)), order => withoutPassing(profile, order.filter(fn => !(flags[fn] & FLAG_STARTUP))))] : [])),
-                element('div', {}, ...(profile.total ? [title('Modules', 'self'),
+                element('div', {}, ...(profile.total ? [title('Modules', own.toLowerCase()),
                     top(profile.modules(), data.modules.length, i => data.modules[i].name, i => data.modules[i].path,
                         c => profile.pickSelf(c), module => app.set({tab: 'functions', module}))] : []),
                     title('This run', ''), facts)));
@@ -108,18 +109,25 @@ class FlameView {
 
 // ---- Columns that several tables share ----------------------------------------------------------
 
+// Of calls, self costs hold the time outside of the traced modules where that was measured.
+function selfWord(app) {
+    const withOutside = calls => [...calls.figures.values()].some(({outside}) => outside);
+    return app.event().calls && [...app.data.callTotals.values()].some(withOutside) ? 'self+outside' : 'self';
+}
+
 // Columns of self and total cost of what `costs(row)` gives; shares of the selection.
 function costColumns(app, costs, which, all) {
     const profile = () => app.profile, samples = () => profile().costs.samples[0];
     const value = row => profile().byWeight ? costs(row).weight : costs(row).samples;
     const self = row => profile().byWeight ? costs(row).selfWeight : costs(row).selfSamples;
     const known = (key, row, text) => key !== 'total' || profile().hasPaths || value(row) ? text() : '–';
+    const ofSelf = selfWord(app), word = key => key === 'self' ? ofSelf : key;
     // Bars of self costs are of the largest; else most of them would be of no width.
     const mostOf = key => (key === 'self' && all ? largest(profile().pickSelf(all())) : profile().total) || 1;
-    const share = (key, pick, help) => ({key, title: key, number: true, width: '126px', help, sorted: which === key,
+    const share = (key, pick, help) => ({key, title: word(key), number: true, width: '126px', help, sorted: which === key,
         value: pick, bar: row => pick(row) / mostOf(key), faint: row => !pick(row),
         text: row => known(key, row, () => formatPercent(pick(row), profile().total, samples()))});
-    const time = (key, weight) => app.profile.isClock ? [{key: key + '-time', title: key + ' time', rank: app.event().calls ? 4 : 3, number: true, width: '92px',
+    const time = (key, weight) => app.profile.isClock ? [{key: key + '-time', title: word(key) + ' time', rank: app.event().calls ? 4 : 3, number: true, width: word(key) === key ? '92px' : '126px',
         value: weight, faint: row => !weight(row), text: row => known(key, row, () => formatTime(weight(row)))}] : [];
     const count = (key, title, count) => ({key: key + '-samples', title, rank: 4, number: true, width: '112px', value: count, faint: row => !count(row),
         text: row => known(key, row, () => formatCount(count(row)))});

@@ -120,7 +120,7 @@ def traces(browser, work):
         raise SystemExit("the page of a trace offers modes")
     page.tab("functions")
     columns = page.columns("functions")
-    if columns != ["function", "self", "self time", "total", "total time", "calls", "outside", "average", "p50", "p99", "max", "module"]:
+    if columns != ["function", "self+outside", "self+outside time", "total", "total time", "calls", "outside", "average", "p50", "p99", "max", "module"]:
         raise SystemExit(f"the columns of a trace are {columns}")
     browser.resize(1200, 900)
     browser.until("return document.querySelector('[data-view=functions] .table').clientWidth < 1200")
@@ -132,7 +132,7 @@ def traces(browser, work):
     browser.resize(800, 900)
     browser.until("return document.querySelector('[data-view=functions] .table').clientWidth < 800")
     columns = browser.settled("""const columns = [...document.querySelectorAll('[data-view=functions] .head > *')].map(each => each.textContent.replace(/ [↓↑]/, ''));
-        return String(columns) !== 'function,self,total,calls,average,p99,max' && columns""")
+        return String(columns) !== 'function,self+outside,total,calls,average,p99,max' && columns""")
     if columns:
         raise SystemExit(f"the columns of a trace in a window of 800 are {columns}")
     page.nothing_cut("functions")

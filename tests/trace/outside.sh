@@ -124,7 +124,8 @@ assert rows == known and any(rows.values()), (rows, known)
 END
     for options in "" --tree --inclusive; do
         # shellcheck disable=SC2086
-        "$SPROF" report -i t.db $options >out 2>err && grep -q '^self includes time outside of the traced modules: .*\] usleep' out || fail "report $options: no callees"
+        "$SPROF" report -i t.db $options >out 2>err && grep -q '^time outside of the traced modules, by callee: .*\] usleep' out && grep -q 'self+outside' out ||
+            fail "report $options: no callees, or self is named without them"
     done
     "$SPROF" html -i t.db -o t.html >out 2>&1 || fail "no page: $(cat out)"
     python3 - "$(asked "SELECT sum(outside_ns) AS ns FROM v_call_stats")" <<'END' || fail "outside on the page"
