@@ -663,6 +663,12 @@ foreign_words() {
     said_only '\-g is no option of sprof record: stacks are recorded whole'
     expect 2 "$SPROF" report --diff-base a.db
     said_only 'no option of sprof report: `sprof diff BASE RECORDING`'
+    expect 2 "$SPROF" diff -base a.db b.db
+    said_only 'no option of sprof diff: .*`sprof diff BASE RECORDING`'
+    expect 2 "$SPROF" lock contention
+    said_only 'not a command: `sprof record --off-cpu`'
+    expect 2 "$SPROF" -http=:8080 a.db
+    said_only 'not a command: `sprof html --open`'
     expect 2 "$SPROF" version
     said_only '`sprof --version`'
     expect 0 "$SPROF" record true -F 99
