@@ -15,15 +15,6 @@
 #define SPROF_PERF_BUILD_ID(attr) ((attr)->build_id)
 #endif
 
-/* Linux 5.13: an event that ends with the execve, two bits behind that of build ids. */
-#if LINUX_VERSION_CODE < KERNEL_VERSION(5, 12, 0)
-#define SPROF_PERF_REMOVE_ON_EXEC(attr) ((attr)->__reserved_1 |= 1U << 2)
-#elif LINUX_VERSION_CODE < KERNEL_VERSION(5, 13, 0)
-#define SPROF_PERF_REMOVE_ON_EXEC(attr) ((attr)->__reserved_1 |= 1U << 1)
-#else
-#define SPROF_PERF_REMOVE_ON_EXEC(attr) ((attr)->remove_on_exec = 1)
-#endif
-
 /* Linux 6.0: how many records an event has lost. (An enumerator where it is there.) */
 #if LINUX_VERSION_CODE < KERNEL_VERSION(6, 0, 0)
 #define PERF_FORMAT_LOST (1U << 4)

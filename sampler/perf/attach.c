@@ -416,14 +416,12 @@ static int count_thread(struct perf_source *source, pid_t pid, pid_t tid)
     const size_t ring_bytes = is_command                  ? COMMAND_RING_BYTES
                               : rings < COUNTER_RINGS_MAX ? COUNTER_RING_BYTES
                                                           : 0;
-    struct perf_counters *counters = &source->counters;
     struct sampler_ring ring = {.fd = -1};
-    int result = -EMFILE;
-    if (is_command)
-        result = perf_counters_add_command(counters, pid, !source->pauses.now, ring_bytes, &ring);
-    else if (!source->taken_in.counters_full)
-        result = perf_counters_add(counters, pid, tid, !source->members.only_thread, false,
-                                   ring_bytes, &ring);
+    const int result =
+        source->taken_in.counters_full
+            ? -EMFILE
+            : perf_counters_add(&source->counters, pid, tid, !source->members.only_thread,
+                                is_command && !source->pauses.now, ring_bytes, &ring);
     if (result && result != -ESRCH && !source->taken_in.counters_full) {
         source->taken_in.counters_full = true;
         close_spares(source);

@@ -1,13 +1,10 @@
 /* Opens counters of CPU time for threads. */
 #include "sampler/perf/counters.h"
 
-#include "sampler/compat.h"
 #include "sampler/perf/event_config.h"
 
 #include <errno.h>
 #include <unistd.h>
-
-#define HAS_RECORD UINT64_MAX /* of `ended`: its READ record came before its end */
 
 static int open_own(pid_t tid, bool on_exec, bool has_output)
 {
@@ -32,42 +29,6 @@ static int open_family(pid_t tid, bool on_exec, int output_fd)
     return perf_open(&attr, tid, -1, output_fd);
 }
 
-/* The execve removes the event from the thread, but not its ring, whose mapping keeps it. */
-static int open_ring_event(pid_t tid)
-{
-    struct perf_event_attr attr;
-    perf_config_counter(&attr);
-    attr.watermark = 1;
-    SPROF_PERF_REMOVE_ON_EXEC(&attr);
-    return perf_open(&attr, tid, -1, -1);
-}
-
-static bool put(struct perf_counters *counters, const struct perf_counter *counter)
-{
-    return !sprof_vec_push(&counters->items, *counter) &&
-           !sprof_map_put(&counters->by_tid, (uint64_t)counter->tid, counters->items.count);
-}
-
-int perf_counters_add_command(struct perf_counters *counters, pid_t pid, bool on_exec,
-                              size_t ring_bytes, struct sampler_ring *ring)
-{
-    *ring = (struct sampler_ring){.fd = -1};
-    struct perf_counter counter = {
-        .pid = pid, .tid = pid, .own_fd = -1, .family_fd = -1, .has_ring = true};
-    const int ring_fd = open_ring_event(pid);
-    if (ring_fd >= 0 && !sampler_ring_open(ring, ring_fd, ring_bytes))
-        counter.family_fd = open_family(pid, on_exec, ring_fd);
-    if (ring_fd >= 0)
-        close(ring_fd);
-    ring->fd = counter.family_fd;
-    if (counter.family_fd >= 0 && put(counters, &counter)) {
-        counters->command = pid;
-        return 0;
-    }
-    sampler_ring_close(ring);
-    return perf_counters_add(counters, pid, pid, true, on_exec, ring_bytes, ring);
-}
-
 int perf_counters_add(struct perf_counters *counters, pid_t pid, pid_t tid, bool follow,
                       bool on_exec, size_t ring_bytes, struct sampler_ring *ring)
 {
@@ -81,7 +42,8 @@ int perf_counters_add(struct perf_counters *counters, pid_t pid, pid_t tid, bool
         counter.family_fd = open_family(tid, on_exec, counter.has_ring ? counter.own_fd : -1);
     }
     const int failed = follow && counter.family_fd < 0 ? counter.family_fd : 0;
-    if (!failed && put(counters, &counter))
+    if (!failed && !sprof_vec_push(&counters->items, counter) &&
+        !sprof_map_put(&counters->by_tid, (uint64_t)tid, counters->items.count))
         return 0;
     if (counter.family_fd >= 0)
         close(counter.family_fd);
@@ -96,8 +58,7 @@ static void for_each_fd(const struct perf_counters *counters, void (*act)(int fd
 {
     for (size_t i = 0; i < counters->items.count; i++) {
         const struct perf_counter *counter = &counters->items.items[i];
-        if (counter->own_fd >= 0)
-            act(counter->own_fd);
+        act(counter->own_fd);
         if (counter->family_fd >= 0)
             act(counter->family_fd);
     }
@@ -127,7 +88,7 @@ bool perf_counters_thread_ns(struct perf_counters *counters, pid_t tid, bool end
                              uint64_t *cpu_time_ns)
 {
     uint64_t *index = sprof_map_get(&counters->by_tid, (uint64_t)tid);
-    if (!index || !*index || counters->items.items[*index - 1].own_fd < 0)
+    if (!index || !*index)
         return false;
     *cpu_time_ns = perf_event_count(counters->items.items[*index - 1].own_fd);
     if (ended)
@@ -135,57 +96,15 @@ bool perf_counters_thread_ns(struct perf_counters *counters, pid_t tid, bool end
     return true;
 }
 
-/* Of a thread that ended both come, in any order: the second takes back what the first noted. */
-static int note_end(struct perf_counters *counters, pid_t tid, uint64_t note)
-{
-    uint64_t *noted = counters->command ? sprof_map_at(&counters->ended, (uint64_t)tid) : NULL;
-    if (noted)
-        *noted = *noted ? 0 : note;
-    return counters->command && !noted ? SPROF_ENOMEM : 0;
-}
-
-int perf_counters_note_exit(struct perf_counters *counters, pid_t pid, pid_t tid)
-{
-    return note_end(counters, tid, (uint64_t)pid);
-}
-
-int perf_counters_note_read(struct perf_counters *counters, pid_t tid, uint64_t cpu_time_ns)
-{
-    counters->told_ns += cpu_time_ns;
-    return note_end(counters, tid, HAS_RECORD);
-}
-
-/* Threads swap their events as they take turns. The thread that ends with the command's own event,
- * which the others inherited, ends without a record. */
-bool perf_counters_rest(const struct perf_counters *counters, uint64_t living_ns, pid_t *pid,
-                        pid_t *tid, uint64_t *cpu_time_ns)
-{
-    size_t count = 0;
-    *pid = *tid = counters->command;
-    for (size_t i = 0; i < counters->ended.capacity; i++) {
-        const struct sprof_map_slot *slot = &counters->ended.slots[i];
-        if (!slot->key || !slot->value || slot->value == HAS_RECORD)
-            continue;
-        *tid = (pid_t)slot->key;
-        *pid = (pid_t)slot->value;
-        count++;
-    }
-    const uint64_t known_ns = counters->told_ns + living_ns;
-    const uint64_t total_ns = perf_counters_total_ns(counters);
-    *cpu_time_ns = total_ns > known_ns ? total_ns - known_ns : 0;
-    return counters->command && count <= 1;
-}
-
 void perf_counters_release(struct perf_counters *counters)
 {
     for (size_t i = 0; i < counters->items.count; i++) {
         const struct perf_counter *counter = &counters->items.items[i];
-        if (counter->own_fd >= 0 && counter->family_fd >= 0)
+        if (counter->family_fd >= 0)
             close(counter->family_fd);
         if (!counter->has_ring)
             close(counter->own_fd);
     }
     sprof_vec_release(&counters->items);
-    sprof_map_release(&counters->ended);
     sprof_map_release(&counters->by_tid);
 }

@@ -11,20 +11,15 @@
 /* Of one thread that was there when the recording began. */
 struct perf_counter {
     pid_t pid, tid;
-    int own_fd;    /* its own CPU time; -1: the rest of its family's */
+    int own_fd;    /* its own CPU time; -1: none */
     int family_fd; /* the same and that of all threads it started since; -1: own_fd counts all */
-    bool has_ring; /* of the READ records of threads that ended: it closes own_fd, else family_fd */
+    bool has_ring; /* the ring of own_fd holds the READ records of threads that ended */
 };
 
 /* Zero is valid: no counters. */
 struct perf_counters {
     SPROF_VEC(struct perf_counter) items;
     struct sprof_map by_tid; /* tid → index + 1 */
-
-    /* Of a command's family, whose threads and processes all but one end with a READ record. */
-    pid_t command;          /* 0: its own CPU time is counted apart */
-    uint64_t told_ns;       /* what those records hold */
-    struct sprof_map ended; /* tid of a thread that ended without one → pid; 0: with one */
 };
 
 /* Opens the counters of a thread, disabled (or, with on_exec, until its execve). With `follow`,
@@ -33,23 +28,6 @@ struct perf_counters {
  * a negative errno. */
 int perf_counters_add(struct perf_counters *counters, pid_t pid, pid_t tid, bool follow,
                       bool on_exec, size_t ring_bytes, struct sampler_ring *ring);
-
-/* The same of a command, which has yet to call execve: all events of the thread are inherited from
- * then on, so the kernel need not switch the events where threads of the command take turns. Where
- * the kernel cannot do that (before Linux 5.13) it is as above. */
-int perf_counters_add_command(struct perf_counters *counters, pid_t pid, bool on_exec,
-                              size_t ring_bytes, struct sampler_ring *ring);
-
-/* A thread of the command's family has ended, or its READ record has come. Returns 0 or
- * SPROF_ENOMEM. */
-int perf_counters_note_exit(struct perf_counters *counters, pid_t pid, pid_t tid);
-int perf_counters_note_read(struct perf_counters *counters, pid_t tid, uint64_t cpu_time_ns);
-
-/* The CPU time of the one thread of the command's family that has no number of its own, where the
- * threads that live have used living_ns: the thread that ended without a record, or else the
- * command's first. False where there is none, or several. */
-bool perf_counters_rest(const struct perf_counters *counters, uint64_t living_ns, pid_t *pid,
-                        pid_t *tid, uint64_t *cpu_time_ns);
 
 void perf_counters_enable(const struct perf_counters *counters);
 void perf_counters_disable(const struct perf_counters *counters);

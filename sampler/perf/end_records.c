@@ -46,32 +46,13 @@ static uint64_t uncounted_ns(const struct perf_source *source, pid_t pid, pid_t 
     return now_ns > before_ns ? now_ns - before_ns : 0;
 }
 
-/* Of the threads that live, but for one. */
-static uint64_t living_ns(const struct perf_source *source, pid_t except)
-{
-    const struct sprof_map *threads = &source->members.threads;
-    uint64_t sum_ns = 0;
-    for (size_t i = 0; i < threads->capacity; i++) {
-        const pid_t tid = (pid_t)threads->slots[i].key, pid = (pid_t)threads->slots[i].value;
-        if (tid && pid && tid != except)
-            sum_ns += uncounted_ns(source, pid, tid);
-    }
-    return sum_ns;
-}
-
 uint64_t perf_end_records_thread_cpu_ns(struct source *opened, pid_t pid, pid_t tid)
 {
     struct perf_source *source = (struct perf_source *)opened;
-    const struct perf_counters *counters = &source->counters;
     uint64_t cpu_time_ns;
-    pid_t rest_pid, rest_tid;
-    if (perf_counters_thread_ns(&source->counters, tid, false, &cpu_time_ns))
-        return cpu_time_ns;
-    const bool is_rest =
-        tid == counters->command &&
-        perf_counters_rest(counters, living_ns(source, tid), &rest_pid, &rest_tid, &cpu_time_ns) &&
-        rest_tid == tid;
-    return is_rest ? cpu_time_ns : uncounted_ns(source, pid, tid);
+    return perf_counters_thread_ns(&source->counters, tid, false, &cpu_time_ns)
+               ? cpu_time_ns
+               : uncounted_ns(source, pid, tid);
 }
 
 /* What it waits for now counts up to now. */
@@ -91,18 +72,6 @@ static int push_wait(struct perf_source *source, pid_t pid, pid_t tid, uint64_t 
     return sprof_vec_push(&source->end_records.items, record);
 }
 
-/* Of the thread of a command's family that ended without a number of its own. */
-static int push_rest(struct perf_source *source)
-{
-    pid_t pid, tid;
-    uint64_t cpu_time_ns;
-    if (!source->counters.command ||
-        !perf_counters_rest(&source->counters, living_ns(source, 0), &pid, &tid, &cpu_time_ns))
-        return 0;
-    const uint64_t *lives = sprof_map_get(&source->members.threads, (uint64_t)tid);
-    return cpu_time_ns && !(lives && *lives) ? push_cpu_time(source, pid, tid, cpu_time_ns) : 0;
-}
-
 int perf_end_records_make(struct perf_source *source)
 {
     const struct sprof_map *threads = &source->members.threads;
@@ -117,5 +86,5 @@ int perf_end_records_make(struct perf_source *source)
         if (cpu_time_ns && !result)
             result = push_cpu_time(source, pid, tid, cpu_time_ns);
     }
-    return result ? result : push_rest(source);
+    return result;
 }

@@ -178,13 +178,9 @@ static void for_each_event(struct perf_source *source, void (*act)(int fd))
 
 static int perf_start(struct source *opened, struct sprof_error *error)
 {
+    (void)error;
     struct perf_source *source = perf_of(opened);
-    const pid_t command = target_command(source->target);
-    const bool launches = command != 0;
-    const uint64_t before_ns = launches ? sprof_proc_cpu_time_ns(command, command) : 0;
-    if (before_ns &&
-        sprof_map_put(&source->taken_in.cpu_before_start, (uint64_t)command, before_ns))
-        return sprof_error_memory(error);
+    const bool launches = target_command(source->target) != 0;
     if (source->programs.come)
         perf_early_copies_begin(source);
     /* The events of a command in task scope begin with its execve. */
@@ -194,7 +190,7 @@ static int perf_start(struct source *opened, struct sprof_error *error)
         perf_counters_enable(&source->counters);
     perf_jitter_start(source);
     source->progress.start_ns = source->switches.start_ns = sprof_clock_monotonic_ns();
-    source->switches.command = command;
+    source->switches.command = target_command(source->target);
     perf_machine_count(source, !source->pauses.now);
     return 0;
 }

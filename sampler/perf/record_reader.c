@@ -61,7 +61,7 @@ static int note_cpu_time_of_exit(struct perf_source *source)
     const struct model_record *exited = &source->record;
     uint64_t cpu_time_ns;
     if (!perf_counters_thread_ns(&source->counters, exited->tid, true, &cpu_time_ns))
-        return perf_counters_note_exit(&source->counters, exited->pid, exited->tid);
+        return 0;
     struct model_record record = (struct model_record){.type = MODEL_RECORD_CPU_TIME,
                                                        .time_ns = exited->time_ns,
                                                        .pid = exited->pid,
@@ -84,9 +84,6 @@ static int account(struct perf_source *source)
     }
     if (record->type == MODEL_RECORD_EXIT)
         result = note_cpu_time_of_exit(source);
-    if (record->type == MODEL_RECORD_CPU_TIME)
-        result =
-            perf_counters_note_read(&source->counters, record->tid, record->cpu_time.cpu_time_ns);
     if (record->type == MODEL_RECORD_COMM && record->comm.exec)
         perf_stack_tail_forget(&source->tails, record->tid);
     if (record->type == MODEL_RECORD_SAMPLE && record->sample.stack_full)

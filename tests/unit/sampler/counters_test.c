@@ -61,41 +61,6 @@ static void test_a_thread_and_its_family(void)
     close(ends[1]);
 }
 
-/* What the records and the rest of them name, for a thread that ends with a record and one that
- * ends without one, in any order of end and record. */
-static void test_the_rest_of_a_family(void)
-{
-    struct perf_counters counters = {.command = 7};
-    pid_t pid, tid;
-    uint64_t cpu_time_ns;
-    CU_ASSERT_TRUE(perf_counters_rest(&counters, 0, &pid, &tid, &cpu_time_ns));
-    CU_ASSERT_TRUE(pid == 7 && tid == 7);
-    CU_ASSERT_EQUAL(perf_counters_note_exit(&counters, 7, 8), 0);
-    CU_ASSERT_TRUE(perf_counters_rest(&counters, 0, &pid, &tid, &cpu_time_ns));
-    CU_ASSERT_TRUE(pid == 7 && tid == 8);
-    CU_ASSERT_EQUAL(perf_counters_note_read(&counters, 7, 100), 0);
-    CU_ASSERT_TRUE(perf_counters_rest(&counters, 0, &pid, &tid, &cpu_time_ns) && tid == 8);
-    CU_ASSERT_EQUAL(perf_counters_note_exit(&counters, 7, 9), 0);
-    CU_ASSERT_FALSE(perf_counters_rest(&counters, 0, &pid, &tid, &cpu_time_ns));
-    CU_ASSERT_EQUAL(perf_counters_note_read(&counters, 9, 50), 0);
-    CU_ASSERT_EQUAL(perf_counters_note_exit(&counters, 7, 7), 0);
-    CU_ASSERT_TRUE(perf_counters_rest(&counters, 0, &pid, &tid, &cpu_time_ns) && tid == 8);
-    CU_ASSERT_EQUAL(counters.told_ns, 150);
-    perf_counters_release(&counters);
-}
-
-/* A command whose threads take turns, and therefore swap their events: each nanosecond is one
- * thread's, also where the first of them ends last. */
-static void test_a_command_of_threads_in_turns(void)
-{
-    char *const command[] = {"/bin/sh", "-c", SAMPLER_SPIN " 1 20; " SAMPLER_SPIN " 3 60", NULL};
-    const struct sampler_options options = {.event = "cpu-clock", .command = command};
-    struct live live;
-    CU_ASSERT_EQUAL(live_record(&options, 20, 0, &live, NULL), 0);
-    CU_ASSERT_EQUAL(live.records[MODEL_RECORD_EXIT], live.records[MODEL_RECORD_CPU_TIME]);
-    CU_ASSERT_TRUE(live_is_nearly(live.cpu_time_ns, live.target_ns));
-}
-
 static void test_a_thread_that_is_gone(void)
 {
     struct perf_counters counters = {0};
@@ -112,7 +77,5 @@ void sprof_suite_sampler_counters(void)
 {
     CU_pSuite suite = CU_add_suite("sampler/counters", NULL, NULL);
     CU_add_test(suite, "a thread and its family", test_a_thread_and_its_family);
-    CU_add_test(suite, "the rest of a family", test_the_rest_of_a_family);
-    CU_add_test(suite, "a command of threads in turns", test_a_command_of_threads_in_turns);
     CU_add_test(suite, "a thread that is gone", test_a_thread_that_is_gone);
 }
