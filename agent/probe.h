@@ -39,7 +39,7 @@
 
 enum {
     PROBE_MAGIC = 0x42505053, /* "SPPB" */
-    PROBE_VERSION = 36,
+    PROBE_VERSION = 37,
     /* one for each probed function of a process, and one to calibrate */
     PROBE_THUNKS = 262144,
     PROBE_POINTS = 32768,   /* behind them, for places that call: see probing/points.h */
@@ -170,6 +170,7 @@ enum probe_tier {
     PROBE_SYSCALL, /* at libc's syscall: counts, and does what CLOCK and CLONE do */
     PROBE_THROW,   /* as LEAVE, and notes the lowest frame that an exception leaves */
     PROBE_REMARK,  /* at sprof_remark() of <sprof.h>: what the program says of its calls */
+    PROBE_RESUME,  /* as LEAVE, but the exception goes on after a cleanup */
 
     /* A flag: the first call is noted in `hits`, and the agent removes the flag. Nothing is
      * counted. */

@@ -183,6 +183,9 @@ static enum probe_tier tier_of(const struct probing_program *session,
         return PROBE_UNWIND;
     if (leaves(function) && session->way->has_agent && plan_throws(function->linkage_name))
         return PROBE_THROW;
+    if (leaves(function) && session->way->has_agent && function->linkage_name &&
+        strstr(function->linkage_name, "_Unwind_Resume"))
+        return PROBE_RESUME;
     if (leaves(function))
         return function->linkage_name && strstr(function->linkage_name, "longjmp") ? PROBE_JUMP
                                                                                    : PROBE_LEAVE;

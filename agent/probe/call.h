@@ -51,7 +51,7 @@ static inline struct record *end_left(struct thread *thread, struct record *reco
     }
     if (caller != &thread->root && is_own(thread, slot) &&
         (caller->slot <= slot || !is_own(thread, caller->slot)))
-        probe_end_below(thread, slot, probe_ticks(), PROBE_EXIT_LEFT);
+        probe_end_left(thread, slot);
     return thread->innermost;
 }
 

@@ -268,6 +268,12 @@ static inline void drop_innermost(struct thread *thread, uint64_t now, enum prob
     give_jumper_back(thread, record);
 }
 
+/* Destructors are called in frames that an exception has reached, before it goes on. */
+static inline enum probe_exit exit_below(const struct thread *thread, uint64_t slot)
+{
+    return thread->flying_at && thread->flying_at < slot ? PROBE_EXIT_EXCEPTION : PROBE_EXIT_LEFT;
+}
+
 /* Makes an open call the innermost. False: it is not in the chain. */
 static SAVES_ALL __attribute__((noinline)) bool uncover(struct thread *thread,
                                                         struct record *record, uint64_t now)
@@ -281,7 +287,7 @@ static SAVES_ALL __attribute__((noinline)) bool uncover(struct thread *thread,
     if (at != record)
         return false;
     while (thread->innermost != record && thread->innermost != &thread->root)
-        drop_innermost(thread, now, PROBE_EXIT_LEFT);
+        drop_innermost(thread, now, exit_below(thread, record->slot));
     return true;
 }
 
@@ -408,6 +414,17 @@ SAVES_ALL __attribute__((noinline)) void probe_end_below(struct thread *thread, 
         drop_innermost(thread, now, exit);
     if (thread->allocator_slot <= address && is_own(thread, thread->allocator_slot))
         thread->allocator_slot = 0;
+}
+
+SAVES_ALL void probe_end_left(struct thread *thread, uint64_t slot)
+{
+    const enum probe_exit exit = exit_below(thread, slot);
+    const bool is_kept = exit == PROBE_EXIT_EXCEPTION && keeps_calls();
+    if (is_kept)
+        valued_of(thread)->thrown = thread->flying;
+    probe_end_below(thread, slot, probe_ticks(), exit);
+    if (is_kept)
+        valued_of(thread)->thrown = 0;
 }
 
 enum { RESULT = -3 }; /* words from the slot: rax, saved by probe_leave */

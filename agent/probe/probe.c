@@ -107,13 +107,22 @@ static void leave_thrown(struct thread *thread, uint64_t slot, uint64_t now)
         end_between(thread, thread->thrown_at, slot + 1, now, PROBE_EXIT_EXCEPTION);
 }
 
+/* The unwinder's header stands before what __cxa_throw throws. */
+static void note_flight(struct thread *thread, uint32_t tier, uint64_t slot, uint64_t argument)
+{
+    enum { HEADER = 32 };
+    thread->flying = tier == PROBE_THROW ? argument - HEADER : argument;
+    thread->flying_at = tier == PROBE_THROW || tier == PROBE_RESUME ? slot : 0;
+}
+
 static SAVES_ALL __attribute__((noinline)) void leave_frames(struct thread *thread, uint32_t tier,
                                                              uint64_t slot, uint64_t argument)
 {
     const uint64_t now = probe_ticks();
     const uint64_t target = tier == PROBE_JUMP ? jump_target(thread, argument, slot) : 0;
+    const bool is_above = tier == PROBE_LEAVE || tier == PROBE_RESUME;
     if (keeps_calls())
-        valued_of(thread)->thrown = tier == PROBE_LEAVE ? argument : 0;
+        valued_of(thread)->thrown = is_above ? argument : 0;
     if (is_own(thread, slot))
         probe_end_below(thread, target ? target - 1 : slot | POINT, now,
                         tier != PROBE_JUMP      ? PROBE_EXIT_EXCEPTION
@@ -121,18 +130,20 @@ static SAVES_ALL __attribute__((noinline)) void leave_frames(struct thread *thre
                                                 : PROBE_EXIT_LONGJMP);
     else if (tier == PROBE_THROW)
         thread->thrown_at = slot;
-    else if (tier == PROBE_LEAVE)
+    else if (is_above)
         leave_thrown(thread, slot, now);
     else if (target)
         end_between(thread, slot, target, now, PROBE_EXIT_LONGJMP);
     if (keeps_calls())
         valued_of(thread)->thrown = 0;
+    if (is_own(thread, slot))
+        note_flight(thread, tier, slot, argument);
     probe_take_off(probe_ticks() - now);
 }
 
 static inline bool leaves_frames(uint8_t tier)
 {
-    return tier == PROBE_LEAVE || tier == PROBE_JUMP || tier == PROBE_THROW;
+    return tier == PROBE_LEAVE || tier == PROBE_JUMP || tier == PROBE_THROW || tier == PROBE_RESUME;
 }
 
 /* == Threads and processes that begin == */

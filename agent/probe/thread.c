@@ -92,6 +92,7 @@ bool probe_begin_thread(struct thread *thread)
     thread->kept = 0;
     thread->stack_mark = 0;
     thread->next_jumper = 0;
+    thread->flying_at = 0;
     thread->ring = (struct probe_ring *)(slabs + probe_inside.slab_count * probe_inside.slab_bytes +
                                          probe_ring_offset(i));
     thread->stats = (struct probe_stat *)slab;

@@ -78,6 +78,9 @@ struct thread {
     uint32_t kept, reserved; /* kept: last number of a kept call */
     uint64_t pending;        /* the slab's, which the program may overwrite */
     uint64_t allocator_slot; /* of the running allocator call, or 0 */
+    uint64_t flying_at;      /* slot where an exception began, or went on, on its own stack; 0: none
+                                leaves calls */
+    uint64_t flying;         /* its header, or another address */
 };
 
 /* A call point and its callee share a slot. The point uses the record of the slot 1 TiB away, where
@@ -143,6 +146,9 @@ static inline uint64_t *begin_of(struct record *record)
 void probe_end_call(struct thread *thread, struct record *record, uint64_t now,
                     enum probe_exit exit) __attribute__((visibility("hidden"))) SAVES_ALL;
 void probe_end_below(struct thread *thread, uint64_t address, uint64_t now, enum probe_exit exit)
+    __attribute__((visibility("hidden"))) SAVES_ALL;
+/* A call begins at a slot of its own stack, at or below which calls are open. */
+void probe_end_left(struct thread *thread, uint64_t slot)
     __attribute__((visibility("hidden"))) SAVES_ALL;
 
 /* A call jumped to the function of `next`, whose call takes its record. Returns the latter's

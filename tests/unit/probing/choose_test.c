@@ -184,6 +184,7 @@ static void test_tiers(void)
         {"/usr/lib/libgnat-12.so", "__gnat_begin_handler_v1", PLAN_LEAVE, PROBE_LEAVE, false},
         {"/usr/lib/libstd-8fef7bc9ebbb7d4d.so", "rust_begin_unwind", PLAN_LEAVE, PROBE_THROW,
          false},
+        {"/usr/lib/libgcc_s.so.1", "_Unwind_Resume", PLAN_LEAVE, PROBE_RESUME, false},
         {"/usr/lib/libunwind.so.8", "_Unwind_Resume", PLAN_LEAVE, PROBE_UNWIND, false},
         {"/usr/lib/libc.so.6", "prctl", PLAN_PROLOGUE, PROBE_CLOCK, false},
         {"/usr/lib/libc.so.6", "clone", PLAN_PROLOGUE, PROBE_CLONE, false},
