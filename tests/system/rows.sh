@@ -196,7 +196,7 @@ machine)
         ./worker -c 'while :; do :; done' &
         children+=($!)
     done
-    "$SPROF" record -a -F 499 --duration 1s -o a.db 2>err || fail "record -a: $(cat err)"
+    "$SPROF" record --match worker -F 499 --duration 2s -o a.db 2>err || fail "record --match: $(cat err)"
     kill "${children[@]}"
     id=$(printf '1234567890ab%052x' 1)
     set -- $(sql a.db "SELECT id FROM process WHERE name = 'worker' ORDER BY id")
