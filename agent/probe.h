@@ -249,7 +249,7 @@ enum probe_extra {
     PROBE_CALLERS = 2, /* figures by caller and function: paths of two */
     PROBE_LOG = 4,     /* calls are written into the thread's ring; not together with these */
     PROBE_WARN = 8,    /* calls beyond a limit are reported */
-    PROBE_SPARE = 16,  /* only pages in `stat_pages` are written to */
+    PROBE_SPARE = 16,  /* only pages in `pages.stats` are written to */
     PROBE_KEEP = 32, /* calls that meet a rule are written into the thread's ring; not together with
                         PROBE_LOG */
     PROBE_ARGUMENTS_TOO = 64, /* with PROBE_KEEP: words of arguments are saved where calls begin */
@@ -364,6 +364,52 @@ struct probe_got_slot {
     uint64_t original;
 };
 
+struct probe_stacks {
+    uint64_t low, high; /* of the main thread's */
+    uint64_t bytes;     /* of other threads', where known */
+};
+
+struct probe_log_bounds {
+    _Atomic uint32_t depth; /* deeper calls are not logged */
+    _Atomic uint32_t reach; /* `depth`, or PROBE_LOG_DEPTH_MAX; 0: the log is full */
+};
+
+struct probe_renewal {
+    _Atomic uint64_t ticks, deadline;
+};
+
+struct probe_known_pages {
+    _Atomic uint8_t stats[PROBE_SLABS][PROBE_STAT_PAGES / 8];
+    _Atomic uint8_t nodes[PROBE_SLABS][PROBE_NODE_PAGES / 8];
+};
+
+struct probe_sharing {
+    _Atomic uint32_t threads, has_processes;
+};
+
+struct probe_sites {
+    uint32_t count;
+    struct probe_site list[1 + PROBE_THUNKS];
+};
+
+struct probe_keep_of {
+    _Atomic uint64_t masks[PROBE_THUNKS];
+    struct probe_keep_quick quick[PROBE_THUNKS];
+    struct probe_slowest slowest[PROBE_THUNKS];
+    _Atomic uint32_t values[PROBE_THUNKS]; /* the tracer's: see PROBE_VALUES_CHOSEN */
+};
+
+struct probe_uses {
+    struct probe_use of[PROBE_THUNKS]; /* only a clear makes less of it */
+    /* By stripe of the thread's slab, so that fewer threads write to one place. */
+    struct probe_heap_use heap[PROBE_HEAP_STRIPES][PROBE_THUNKS];
+};
+
+struct probe_keep_within {
+    _Atomic uint64_t rules;
+    _Atomic uint64_t of[PROBE_THUNKS];
+};
+
 /* The shared file: this struct, then slabs, then rings of the log. A slab is an array of struct
  * probe_stat by function and one for the thunk that calibrates (number function_count); then as
  * many words, the ticks that calls of the function spent outside of the traced modules; then struct
@@ -373,9 +419,8 @@ struct probe_got_slot {
 struct probe_shared {
     uint64_t slab_bytes;
     uint32_t slab_count;
-    uint32_t function_count;        /* room, also for libraries that come later */
-    uint64_t stack_low, stack_high; /* of the main thread */
-    uint64_t stack_bytes;           /* of other threads, where known */
+    uint32_t function_count; /* room, also for libraries that come later */
+    struct probe_stacks stacks;
     uint32_t tid_offset; /* from the thread pointer to the thread's id; 0: the kernel is asked */
     _Atomic uint32_t extras; /* enum probe_extra; changes while the program runs */
     uint32_t main_tid;
@@ -384,10 +429,8 @@ struct probe_shared {
     /* Ticks. Of a call that began before, only the time after counts. At least
      * PROBE_CLEARED_NOTHING. */
     _Atomic uint64_t cleared;
-    _Atomic uint32_t log_depth; /* deeper calls are not logged */
-    _Atomic uint32_t log_reach; /* `log_depth`, or PROBE_LOG_DEPTH_MAX; 0: the log is full */
-    _Atomic uint64_t
-        histograms; /* a mask 2^n - 1 for offsets in a slab; 0: no histograms are kept */
+    struct probe_log_bounds log;
+    _Atomic uint64_t histograms; /* a mask 2^n - 1 for offsets in a slab; 0: none are kept */
     /* Ticks. A call that ends later switches all probes off. UINT64_MAX: no end, or it has ended.
      */
     _Atomic uint64_t lease;
@@ -400,9 +443,9 @@ struct probe_shared {
     _Atomic uint32_t has_ends;   /* the agent's: `beyond` has calls at the end of a stack */
     _Atomic uint64_t lease_over; /* the agent's: the lease that has ended; 0: none */
     uint64_t stack_end;          /* the tracer's: limit of the main thread's stack */
-    /* The tracer's. Renewal lasts for `lease_ticks` (0: for ever), but not beyond `deadline` (0:
-     * none), when probes are to be off. */
-    _Atomic uint64_t lease_ticks, deadline;
+    /* The tracer's. Renewal lasts for `ticks` (0: for ever), but not beyond `deadline` (0: none),
+     * when probes are to be off. */
+    struct probe_renewal renewal;
     /* One page of this is a guard in the program: it ends what mlockall makes. */
     uint8_t guard[2 * PROBE_PAGE];
     struct probe_slab slabs[PROBE_SLABS];
@@ -417,8 +460,7 @@ struct probe_shared {
     /* With PROBE_SPARE: the pages of each slab that exist, a bit each, written by the tracer.
      * `beyond` counts, by function, calls whose figures would be on another page, calls of threads
      * without a slab, and calls at the end of a stack. */
-    _Atomic uint8_t stat_pages[PROBE_SLABS][PROBE_STAT_PAGES / 8];
-    _Atomic uint8_t node_pages[PROBE_SLABS][PROBE_NODE_PAGES / 8];
+    struct probe_known_pages pages;
     _Atomic uint64_t beyond[PROBE_THUNKS];
 
     /* Call points from this number on belong to several functions. */
@@ -433,7 +475,7 @@ struct probe_shared {
     /* The agent's: threads whose thread-local data another one shares, so `beyond` counts their
      * calls; and whether a process shares the memory, which does not stop with the threads. Both
      * are written before the other one exists. */
-    _Atomic uint32_t shared_threads, has_sharers;
+    struct probe_sharing sharing;
 
     /* The tracer's, where the program listens: the switch of each function. At the end of the trace
      * the agent turns off what is still on. */
@@ -441,8 +483,7 @@ struct probe_shared {
 
     /* The tracer's, for the process that cleans up after a kill: the loader's function first, then
      * by function. Each is noted before its jump is written. */
-    uint32_t site_count;
-    struct probe_site sites[1 + PROBE_THUNKS];
+    struct probe_sites sites;
 
     /* Names that threads gave themselves by prctl, by slab. The last word is written first. The
      * tracer clears a name when it frees the slab. */
@@ -452,23 +493,14 @@ struct probe_shared {
      * meet none of them when they return. The tracer writes the last two before a function's probe
      * is on, and when rules change. */
     struct probe_keep keep;
-    _Atomic uint64_t keep_masks[PROBE_THUNKS];
-    struct probe_keep_quick keep_quick[PROBE_THUNKS];
-    struct probe_slowest keep_slowest[PROBE_THUNKS];
-    _Atomic uint32_t keep_values[PROBE_THUNKS]; /* the tracer's: see PROBE_VALUES_CHOSEN */
+    struct probe_keep_of keep_of;
 
-    /* By function. Only a clear makes less of it. */
-    struct probe_use uses[PROBE_THUNKS];
-    /* A thread adds to the stripe of its slab's number, so that fewer threads write to one place.
-     */
-    struct probe_heap_use heap_uses[PROBE_HEAP_STRIPES][PROBE_THUNKS];
+    struct probe_uses uses;
 
     _Atomic uint64_t remarks_lost; /* the agent's: see agent/probe/remark.h */
-
     /* The tracer's, with PROBE_KEEP: rules that calls meet only in a call of certain functions, a
      * bit each; and by function, for which of them it is one. */
-    _Atomic uint64_t keep_below;
-    _Atomic uint64_t keep_above[PROBE_THUNKS];
+    struct probe_keep_within keep_within;
 
     struct probe_heap_met heap_met[PROBE_SLABS]; /* the agent's, by slab */
 
@@ -482,8 +514,8 @@ enum { PROBE_LEASE_EXTENSION = 30 };
 /* The end of a lease that is renewed now; and the renewal, unless the lease has ended. */
 static inline uint64_t probe_lease_until(struct probe_shared *shared, uint64_t now)
 {
-    const uint64_t ticks = atomic_load(&shared->lease_ticks);
-    const uint64_t deadline = atomic_load(&shared->deadline);
+    const uint64_t ticks = atomic_load(&shared->renewal.ticks);
+    const uint64_t deadline = atomic_load(&shared->renewal.deadline);
     const uint64_t until = ticks ? (now + ticks) & ~PROBE_LEASE_EXTENDED : UINT64_MAX;
     return deadline && deadline < until ? deadline : until;
 }
@@ -547,8 +579,8 @@ static inline void probe_keep_wake(struct probe_shared *shared, uint64_t rules)
     atomic_fetch_and(&shared->keep.resting, ~rules);
     const uint64_t functions = atomic_load(&shared->keep_functions);
     for (uint32_t i = 0; i < functions && i < PROBE_THUNKS; i++) {
-        struct probe_keep_quick *quick = &shared->keep_quick[i];
-        if (atomic_load(&shared->keep_masks[i]) & rules && atomic_load(&quick->lowered) & 1)
+        struct probe_keep_quick *quick = &shared->keep_of.quick[i];
+        if (atomic_load(&shared->keep_of.masks[i]) & rules && atomic_load(&quick->lowered) & 1)
             atomic_store(&quick->least, probe_keep_lowest(quick));
     }
 }

@@ -151,7 +151,7 @@ static inline int64_t probe_order_of_single(uint32_t bits)
     return bits == UINT32_C(1) << 31 ? 0 : (int32_t)(bits ^ (bits >> 31 ? (uint32_t)INT32_MAX : 0));
 }
 
-/* `keep_values` of a function: the place of its struct probe_values; 0: none. With this bit its
+/* `keep_of.values` of a function: the place of its struct probe_values; 0: none. With this bit its
  * words are not just the six registers of integers, or pieces are copied at the entry. */
 #define PROBE_VALUES_CHOSEN (UINT32_C(1) << 31)
 /* … with this bit words of arguments are saved at the entry, and with the next one the values are

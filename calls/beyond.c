@@ -32,7 +32,7 @@ static int add_beyond(struct calls_program *session, uint32_t function, uint64_t
 static void report_shared(struct calls_program *session)
 {
     if (session->memory.has_reported_shared ||
-        !atomic_load(&session->process.shared->shared_threads))
+        !atomic_load(&session->process.shared->sharing.threads))
         return;
     session->memory.has_reported_shared = true;
     sprof_log_message(session->options.log, SPROF_LOG_WARNING,
@@ -46,7 +46,7 @@ int calls_beyond_collect(struct calls_program *session)
 {
     const struct probe_shared *shared = session->process.shared;
     const bool has_some = atomic_load(&shared->untracked) || atomic_load(&shared->has_ends) ||
-                          atomic_load(&shared->shared_threads);
+                          atomic_load(&shared->sharing.threads);
     report_shared(session);
     int result = has_some ? calls_beyond_begin(session) : 0;
     const uint64_t *known = session->memory.beyond, most = 64 * calls_most_ticks(session);

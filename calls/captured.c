@@ -12,8 +12,8 @@ int calls_captures_open(const struct trace_options *options,
 {
     int result = 0;
     *expressions = (struct calls_capture_expressions){{NULL}};
-    for (size_t i = 0; i < options->capture_count && !result; i++) {
-        const char *function = options->captures[i].function;
+    for (size_t i = 0; i < options->kept.capture_count && !result; i++) {
+        const char *function = options->kept.captures[i].function;
         if (function)
             result = plan_expressions_make(&expressions->each[i], &function, 1, error);
     }
@@ -32,7 +32,7 @@ int calls_captures_of(const struct calls_program *session,
                       struct sprof_error *error)
 {
     *captures = 0;
-    for (size_t i = 0; i < session->options.capture_count; i++) {
+    for (size_t i = 0; i < session->options.kept.capture_count; i++) {
         const int matches = expressions->each[i]
                                 ? plan_expressions_match(expressions->each[i], function, error)
                                 : 1;
@@ -48,7 +48,8 @@ uint32_t calls_captures_paths(const struct calls_program *session, uint32_t capt
 {
     uint32_t count = 0;
     for (; captures; captures &= captures - 1) {
-        const struct rules_capture *capture = &session->options.captures[__builtin_ctz(captures)];
+        const struct rules_capture *capture =
+            &session->options.kept.captures[__builtin_ctz(captures)];
         for (uint32_t i = 0; i < capture->path_count && count < CALLS_CAPTURED_MOST; i++)
             paths[count++] = &capture->paths[i];
     }
@@ -76,7 +77,7 @@ void calls_captures_note(struct calls_program *session, uint32_t captures,
     uint32_t at = 0;
     for (; captures; captures &= captures - 1) {
         const uint32_t number = (uint32_t)__builtin_ctz(captures);
-        const struct rules_capture *capture = &session->options.captures[number];
+        const struct rules_capture *capture = &session->options.kept.captures[number];
         for (uint32_t i = 0; i < capture->path_count; i++, at++) {
             const struct symbolize_located *located =
                 at < signature->located_count ? &signature->located[at] : &too_many;
@@ -101,7 +102,7 @@ void calls_captures_note_request(struct calls_program *session, uint32_t at,
                                  const struct symbolize_signature *signature,
                                  struct calls_noted *noted)
 {
-    const struct rules_capture *request = session->options.requests_of;
+    const struct rules_capture *request = session->options.kept.requests_of;
     const struct symbolize_located *located =
         at < signature->located_count ? &signature->located[at] : NULL;
     struct calls_unmet unmet = {NULL, request->paths[0].text, function};
@@ -133,7 +134,7 @@ void calls_captures_note_request(struct calls_program *session, uint32_t at,
 
 static void warn_unlocated(const struct calls_program *session, size_t number, uint32_t path)
 {
-    const struct rules_capture *capture = &session->options.captures[number];
+    const struct rules_capture *capture = &session->options.kept.captures[number];
     const char *what = session->values.unlocated[number][path].what,
                *at = session->values.unlocated[number][path].at;
     char before[256] = "--capture: ";
@@ -153,7 +154,7 @@ static void warn_unlocated(const struct calls_program *session, size_t number, u
 static void warn_no_requests(const struct calls_program *session)
 {
     const struct calls_unmet *unmet = &session->values.request_unmet;
-    const struct rules_capture *request = session->options.requests_of;
+    const struct rules_capture *request = session->options.kept.requests_of;
     char before[256] = "--request: ";
     struct sprof_error error = {0};
     if (unmet->what)
@@ -172,8 +173,8 @@ void calls_captures_report(const struct calls_program *session)
 {
     if (calls_requests_by_value(&session->options) && !session->values.has_requests)
         warn_no_requests(session);
-    for (size_t i = 0; i < session->options.capture_count; i++)
-        for (uint32_t k = 0; k < session->options.captures[i].path_count; k++)
+    for (size_t i = 0; i < session->options.kept.capture_count; i++)
+        for (uint32_t k = 0; k < session->options.kept.captures[i].path_count; k++)
             if (!(session->values.located[i] >> k & 1))
                 warn_unlocated(session, i, k);
 }

@@ -221,7 +221,7 @@ static void restore_stopped(void *context)
 static int remove_from(struct calls_program *session, pid_t pid, bool *is_done,
                        struct sprof_error *why)
 {
-    struct inject_stop stop = {.notes_sharers = &session->process.shared->has_sharers};
+    struct inject_stop stop = {.notes_sharers = &session->process.shared->sharing.has_processes};
     char path[64];
     sprof_proc_shared_path(path, sizeof path, pid, "mem");
     const int memory_fd = session->way->only_embedded

@@ -138,7 +138,7 @@ int calls_history_phase(struct calls_program *session, const char *mode)
         {"adaptive", options->drill.adaptive},
         {"observe", options->drill.observe},
         {"uncalled", options->drill.uncalled},
-        {"args", options->arguments},
+        {"args", options->kept.arguments},
         {"stack", options->stack},
         {"heap", options->heap},
     };

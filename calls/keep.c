@@ -272,7 +272,7 @@ uint64_t calls_keep_count_tested(const struct calls_program *session, uint64_t r
 {
     uint64_t calls = 0;
     for (size_t i = 0; i < session->probes.count; i++)
-        if (atomic_load(&session->process.shared->keep_masks[i]) & rule)
+        if (atomic_load(&session->process.shared->keep_of.masks[i]) & rule)
             calls += session->probes.items[i].calls;
     return calls;
 }
@@ -282,7 +282,7 @@ static void add_tested(struct calls_program *session)
     struct calls_kept *kept = &session->all->kept;
     uint64_t tested[PROBE_KEEP_RULES] = {0};
     for (size_t i = 0; i < session->probes.count; i++)
-        for (uint64_t left = atomic_load(&session->process.shared->keep_masks[i]); left;
+        for (uint64_t left = atomic_load(&session->process.shared->keep_of.masks[i]); left;
              left &= left - 1)
             tested[__builtin_ctzll(left)] += session->probes.items[i].calls;
     for (size_t i = 0; i < kept->rules.count; i++) {

@@ -59,7 +59,7 @@ static void add_ended(const struct calls_program *session, size_t rule,
         while (counters_walk_next(&walk)) {
             const struct probe_stat *stat = walk.entry;
             if (!stat->ended ||
-                !(atomic_load(&session->process.shared->keep_masks[walk.index]) >> rule & 1))
+                !(atomic_load(&session->process.shared->keep_of.masks[walk.index]) >> rule & 1))
                 continue;
             const struct counters_figures figures =
                 counters_figures_read(&pages, stat - walk.index, walk.index, true);
@@ -119,7 +119,7 @@ void calls_keep_check_load(struct calls_program *session)
     atomic_fetch_or(&shared->keep.resting, resting);
     atomic_fetch_and(&shared->keep.resting, resting | ~of_load);
     for (size_t i = 0; i < session->probes.count; i++) {
-        const uint64_t mask = atomic_load(&shared->keep_masks[i]);
+        const uint64_t mask = atomic_load(&shared->keep_of.masks[i]);
         if (mask & (resting ^ before))
             calls_keep_write(session, (uint32_t)i, mask);
     }

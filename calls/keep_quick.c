@@ -126,10 +126,10 @@ static struct probe_keep_quick find_quick(const struct probe_shared *shared,
         } else if (least < quick.least) {
             quick.least = least;
         }
-        quick.units =
-            !(mask & (mask - 1)) && is_exact(rule, range) && !(shared->keep_below >> number & 1)
-                ? units_of(noted)
-                : 0;
+        quick.units = !(mask & (mask - 1)) && is_exact(rule, range) &&
+                              !(shared->keep_within.rules >> number & 1)
+                          ? units_of(noted)
+                          : 0;
         if (!quick.word)
             quick.rule = (uint8_t)number;
     }
@@ -152,12 +152,12 @@ static uint64_t rests_by_load(const struct probe_shared *shared)
 void calls_keep_write(struct calls_program *session, uint32_t function, uint64_t mask)
 {
     struct probe_shared *shared = session->process.shared;
-    struct probe_keep_quick *to = &shared->keep_quick[function];
+    struct probe_keep_quick *to = &shared->keep_of.quick[function];
     const struct calls_noted *noted = calls_values_noted(&session->values, function, 0);
     const struct probe_keep_quick quick = find_quick(shared, noted, mask & ~rests_by_load(shared));
     if (mask && function >= atomic_load(&shared->keep_functions))
         atomic_store(&shared->keep_functions, function + 1);
-    atomic_store(&shared->keep_masks[function], mask);
+    atomic_store(&shared->keep_of.masks[function], mask);
     to->units = 0;
     atomic_store(&to->least, INT64_MIN);
     to->low = quick.low;
@@ -174,12 +174,12 @@ void calls_keep_clear_slowest(struct calls_program *session)
 {
     struct probe_shared *shared = session->process.shared;
     for (size_t i = 0; i < session->probes.count; i++) {
-        const uint64_t mask = atomic_load(&shared->keep_masks[i]);
+        const uint64_t mask = atomic_load(&shared->keep_of.masks[i]);
         bool has_list = false;
         for (uint64_t left = mask; left; left &= left - 1)
             has_list |= shared->keep.rules[__builtin_ctzll(left)].slowest != 0;
         for (size_t k = 0; has_list && k < PROBE_KEEP_SLOWEST; k++)
-            atomic_store(&shared->keep_slowest[i].ticks[k], 0);
+            atomic_store(&shared->keep_of.slowest[i].ticks[k], 0);
         if (has_list)
             calls_keep_write(session, (uint32_t)i, mask);
     }

@@ -11,7 +11,7 @@ static int make_expressions(const struct trace_options *options,
                             struct plan_expressions **expressions, struct sprof_error *error)
 {
     *expressions = NULL;
-    const struct rules_capture *request = options->requests_of;
+    const struct rules_capture *request = options->kept.requests_of;
     return request && request->function
                ? plan_expressions_make(expressions, (const char *const *)&request->function, 1,
                                        error)
@@ -42,8 +42,8 @@ int calls_requests_begin(struct calls_program *session, size_t first, struct spr
     if (!result && expressions && !first && !session->options.children &&
         !probing_has_others(&session->probing))
         result = probing_report_unfound(&session->probing, "request",
-                                        session->options.requests_of->function, expressions, true,
-                                        error);
+                                        session->options.kept.requests_of->function, expressions,
+                                        true, error);
     plan_expressions_free(expressions);
     return result;
 }

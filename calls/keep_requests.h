@@ -9,7 +9,7 @@ int calls_requests_check(const struct trace_options *options, struct sprof_error
 /* Whether values name requests. */
 static inline bool calls_requests_by_value(const struct trace_options *options)
 {
-    return options->requests_of && options->requests_of->path_count;
+    return options->kept.requests_of && options->kept.requests_of->path_count;
 }
 
 /* Whether --request finds the function. */

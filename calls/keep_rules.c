@@ -73,10 +73,10 @@ static int matches_above(const struct calls_rule *rule, const struct plan_functi
 int calls_keep_check(const struct trace_options *options, struct sprof_error *error)
 {
     int result = 0;
-    if (options->keep_count > PROBE_KEEP_RULES)
-        return refuse_more(options->keep_count, error);
-    for (size_t i = 0; i < options->keep_count && !result; i++)
-        result = check_expressions(&options->keep[i], error);
+    if (options->kept.rule_count > PROBE_KEEP_RULES)
+        return refuse_more(options->kept.rule_count, error);
+    for (size_t i = 0; i < options->kept.rule_count && !result; i++)
+        result = check_expressions(&options->kept.rules[i], error);
     return result;
 }
 
@@ -104,8 +104,8 @@ int calls_keep_open(struct calls_trace *trace, const struct trace_options *optio
                     struct sprof_error *error)
 {
     int result = 0;
-    for (size_t i = 0; i < options->keep_count && !result; i++)
-        result = append(trace, options->keep[i].text, 0, error);
+    for (size_t i = 0; i < options->kept.rule_count && !result; i++)
+        result = append(trace, options->kept.rules[i].text, 0, error);
     return result;
 }
 
@@ -125,7 +125,7 @@ static void allow_none(struct calls_program *session)
 {
     struct probe_shared *shared = session->process.shared;
     for (uint32_t i = 0; i <= session->capacity; i++)
-        atomic_store_explicit(&shared->keep_quick[i].least, INT64_MAX, memory_order_relaxed);
+        atomic_store_explicit(&shared->keep_of.quick[i].least, INT64_MAX, memory_order_relaxed);
 }
 
 void calls_keep_make(struct calls_program *session)
@@ -215,7 +215,7 @@ static void write_rule(struct calls_program *session, size_t i, bool is_late)
     };
     write_tests(&keep->rules[i], rule);
     if (rule->expressions[RULES_KEEP_BY_BELOW])
-        atomic_fetch_or(&session->process.shared->keep_below, UINT64_C(1) << i);
+        atomic_fetch_or(&session->process.shared->keep_within.rules, UINT64_C(1) << i);
     if (rule->load || rule->waits || has_next(session, i))
         atomic_fetch_or(&keep->resting, UINT64_C(1) << i);
 }
@@ -239,7 +239,7 @@ static int set_function(struct calls_program *session, uint32_t function, struct
         mask |= (uint64_t)(found != 0) << i;
         above |= (uint64_t)(is_above != 0) << i;
     }
-    atomic_store(&session->process.shared->keep_above[function], above);
+    atomic_store(&session->process.shared->keep_within.of[function], above);
     calls_keep_write(session, function, mask);
     return 0;
 }
@@ -320,11 +320,11 @@ static int add_to(struct calls_program *program, size_t i, struct found *found,
         result = matches < 0 ? matches : is_above < 0 ? is_above : 0;
         if (is_above > 0) {
             found->above += probing_may_be_chosen(&program->probing, probe);
-            atomic_fetch_or(&shared->keep_above[f], bit);
+            atomic_fetch_or(&shared->keep_within.of[f], bit);
         }
         if (matches > 0) {
             found->functions += probing_may_be_chosen(&program->probing, probe);
-            calls_keep_write(program, (uint32_t)f, atomic_load(&shared->keep_masks[f]) | bit);
+            calls_keep_write(program, (uint32_t)f, atomic_load(&shared->keep_of.masks[f]) | bit);
         }
     }
     if (!result)
@@ -345,10 +345,10 @@ static void end_rule(struct calls_program *session, size_t i)
         struct calls_program *program = calls_program_at(session->all, p);
         calls_keep_read(program);
         for (size_t f = 0; f < program->probes.count; f++) {
-            const uint64_t mask = atomic_load(&program->process.shared->keep_masks[f]);
+            const uint64_t mask = atomic_load(&program->process.shared->keep_of.masks[f]);
             if (mask >> i & 1)
                 calls_keep_write(program, (uint32_t)f, mask & ~(UINT64_C(1) << i));
-            atomic_fetch_and(&program->process.shared->keep_above[f], ~(UINT64_C(1) << i));
+            atomic_fetch_and(&program->process.shared->keep_within.of[f], ~(UINT64_C(1) << i));
         }
     }
 }

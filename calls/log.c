@@ -24,8 +24,8 @@ enum {
 void calls_log_begin(struct calls_program *session)
 {
     const uint32_t depth = session->options.depth ? session->options.depth : UINT32_MAX;
-    atomic_store(&session->process.shared->log_depth, depth);
-    atomic_store(&session->process.shared->log_reach,
+    atomic_store(&session->process.shared->log.depth, depth);
+    atomic_store(&session->process.shared->log.reach,
                  depth < PROBE_LOG_DEPTH_MAX ? depth : PROBE_LOG_DEPTH_MAX);
 }
 
@@ -368,12 +368,12 @@ static void check_size(struct calls_program *session)
     const struct trace_options *options = &session->options;
     if (!options->max_size || session->mode != TRACE_LOG ||
         session->times.now_ns < session->log.next_size_ns ||
-        !atomic_load(&session->process.shared->log_reach))
+        !atomic_load(&session->process.shared->log.reach))
         return;
     session->log.next_size_ns = session->times.now_ns + SIZE_NS;
     if (bytes_of(options->output, "") + bytes_of(options->output, "-wal") < options->max_size)
         return;
-    atomic_store(&session->process.shared->log_reach, 0);
+    atomic_store(&session->process.shared->log.reach, 0);
     sprof_log_message(options->log, SPROF_LOG_WARNING,
                       "%s has reached its largest size: further calls are counted and timed, and "
                       "have no rows of their own",

@@ -242,7 +242,7 @@ void calls_remarks_drop_notes(struct calls_thread *thread, uint64_t begin)
 static bool are_of_calls(const struct calls_program *session)
 {
     bool *is_refused = &session->all->kept.requests_refused;
-    if (!session->options.requests_of)
+    if (!session->options.kept.requests_of)
         return false;
     if (!*is_refused)
         sprof_log_message(session->options.log, SPROF_LOG_WARNING,

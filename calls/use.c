@@ -9,7 +9,8 @@ static const uint64_t most_stack = (UINT64_C(1) << 47) - 1, most_heap = (UINT64_
 
 static uint64_t stack_of(const struct calls_program *session, size_t function)
 {
-    return counters_limit(atomic_load(&session->process.shared->uses[function].stack), most_stack);
+    return counters_limit(atomic_load(&session->process.shared->uses.of[function].stack),
+                          most_stack);
 }
 
 static int put_stack(struct calls_program *session, uint32_t function)
@@ -33,9 +34,9 @@ static void add_up(const struct calls_program *session, size_t function,
 {
     const struct probe_shared *shared = session->process.shared;
     for (int i = 0; i < PROBE_HEAP_STRIPES; i++) {
-        row->blocks += atomic_load(&shared->heap_uses[i][function].blocks);
-        row->self_bytes += atomic_load(&shared->heap_uses[i][function].self_bytes);
-        row->total_bytes += atomic_load(&shared->heap_uses[i][function].total_bytes);
+        row->blocks += atomic_load(&shared->uses.heap[i][function].blocks);
+        row->self_bytes += atomic_load(&shared->uses.heap[i][function].self_bytes);
+        row->total_bytes += atomic_load(&shared->uses.heap[i][function].total_bytes);
     }
     row->blocks = counters_limit(row->blocks, most_heap);
     row->self_bytes = counters_limit(row->self_bytes, most_heap);
@@ -80,12 +81,12 @@ void calls_use_clear(struct calls_program *session)
     struct probe_shared *shared = session->process.shared;
     for (size_t i = 0; (options->stack || options->heap) && i < session->probes.count; i++) {
         struct probing_probe *probe = &session->probes.items[i];
-        atomic_store(&shared->uses[i].stack, 0);
+        atomic_store(&shared->uses.of[i].stack, 0);
         probe->written_stack = probe->written_heap = 0;
         for (int stripe = 0; stripe < PROBE_HEAP_STRIPES && options->heap; stripe++) {
-            atomic_store(&shared->heap_uses[stripe][i].blocks, 0);
-            atomic_store(&shared->heap_uses[stripe][i].self_bytes, 0);
-            atomic_store(&shared->heap_uses[stripe][i].total_bytes, 0);
+            atomic_store(&shared->uses.heap[stripe][i].blocks, 0);
+            atomic_store(&shared->uses.heap[stripe][i].self_bytes, 0);
+            atomic_store(&shared->uses.heap[stripe][i].total_bytes, 0);
         }
     }
 }

@@ -98,7 +98,7 @@ static uint64_t tested_by(const struct calls_program *session, uint32_t function
     for (size_t i = 0; i < kept->rules.count; i++)
         if (calls_values_needs(&kept->rules.items[i].rule) && !kept->rules.items[i].is_over)
             rules |= UINT64_C(1) << i;
-    return rules ? rules & atomic_load(&session->process.shared->keep_masks[function]) : 0;
+    return rules ? rules & atomic_load(&session->process.shared->keep_of.masks[function]) : 0;
 }
 
 /* Records that references need a `*`. */
@@ -131,7 +131,7 @@ static uint64_t bind_rules(struct calls_program *session, uint32_t function, uin
         else
             note_references(session, function, noted, rule, number);
     }
-    atomic_fetch_and(&session->process.shared->keep_masks[function], ~unmet);
+    atomic_fetch_and(&session->process.shared->keep_of.masks[function], ~unmet);
     return bound;
 }
 
@@ -170,7 +170,7 @@ static int write_values(struct calls_program *session, uint32_t function,
     values->used = end;
     const bool has_words = needs_words(noted);
     atomic_store(
-        &shared->keep_values[function],
+        &shared->keep_of.values[function],
         (uint32_t)at | (noted->request ? PROBE_VALUES_REQUEST : 0) |
             ((noted->is_chosen && has_words) || noted->early_count ? PROBE_VALUES_CHOSEN : 0) |
             (has_words ? PROBE_VALUES_WORDS : 0) | (noted->is_hidden ? PROBE_VALUES_HIDDEN : 0));
@@ -181,7 +181,7 @@ static int write_values(struct calls_program *session, uint32_t function,
 static const struct calls_noted *written_now(const struct calls_program *session, uint32_t function)
 {
     const uint32_t place =
-        atomic_load(&session->process.shared->keep_values[function]) & PROBE_VALUES_PLACE;
+        atomic_load(&session->process.shared->keep_of.values[function]) & PROBE_VALUES_PLACE;
     return place ? calls_values_noted(&session->values, function, place) : NULL;
 }
 
@@ -195,8 +195,8 @@ static int open_shown(const struct trace_options *options, struct shown *shown,
 {
     *shown = (struct shown){0};
     const int result =
-        options->arguments && options->arguments_of
-            ? plan_expressions_make(&shown->arguments, &options->arguments_of, 1, error)
+        options->kept.arguments && options->kept.arguments_of
+            ? plan_expressions_make(&shown->arguments, &options->kept.arguments_of, 1, error)
             : 0;
     return result ? result : calls_captures_open(options, &shown->captures, error);
 }
@@ -244,9 +244,9 @@ static int note(struct calls_program *session, uint32_t function, uint32_t captu
     *noted = (struct calls_noted){.function = function,
                                   .is_known = signature != NULL,
                                   .has_arguments = !session->values.hides.items[function],
-                                  .text_bytes = (uint16_t)session->options.text_bytes,
+                                  .text_bytes = (uint16_t)session->options.kept.text_bytes,
                                   .bias = session->files.items[probe->file].bias};
-    noted->has_both = session->options.arguments_both && noted->has_arguments;
+    noted->has_both = session->options.kept.arguments_both && noted->has_arguments;
     if (signature) {
         noted->signature = *signature;
         calls_values_plan_words(noted);
@@ -278,7 +278,7 @@ static int note(struct calls_program *session, uint32_t function, uint32_t captu
         unmet = 0;
     }
     calls_keep_write(session, function,
-                     atomic_load(&session->process.shared->keep_masks[function]) & ~unmet);
+                     atomic_load(&session->process.shared->keep_of.masks[function]) & ~unmet);
     return 0;
 }
 
@@ -323,7 +323,7 @@ static int wants(const struct calls_program *session, uint32_t function,
     *captures = 0;
     if (!probe->is_chosen || probe->is_unplaced || !probe->function)
         return 0;
-    const int shown = !session->options.arguments ? 0
+    const int shown = !session->options.kept.arguments ? 0
                       : expressions->arguments
                           ? plan_expressions_match(expressions->arguments, probe->function, error)
                           : 1;
@@ -349,7 +349,7 @@ static int want(struct finding *finding, uint32_t function, uint32_t captures)
             return SPROF_ENOMEM;
         paths = (struct symbolize_paths){list, request_path(session, function, captures, list)};
         if (names_request && paths.count < CALLS_CAPTURED_MOST)
-            list[paths.count++] = &session->options.requests_of->paths[0];
+            list[paths.count++] = &session->options.kept.requests_of->paths[0];
     }
     return sprof_vec_push(&finding->starts, session->probes.items[function].function->start) ||
                    sprof_vec_push(&finding->functions, function) ||
@@ -368,7 +368,7 @@ static int find_wanted(struct finding *finding, size_t first, const struct shown
         struct probing_probe *probe = &session->probes.items[i];
         const bool is_meant = !finding->added_only || probe->is_added;
         bool *hides = &session->values.hides.items[i];
-        const uint64_t rules = atomic_load(&session->process.shared->keep_masks[i]);
+        const uint64_t rules = atomic_load(&session->process.shared->keep_of.masks[i]);
         uint32_t captures = 0;
         const int wanted = is_meant && (finding->rules == UINT64_MAX || rules & finding->rules)
                                ? wants(session, (uint32_t)i, expressions, hides, &captures, error)
@@ -385,7 +385,7 @@ static int find_wanted(struct finding *finding, size_t first, const struct shown
 bool calls_values_are_wanted(const struct calls_program *session)
 {
     const struct calls_kept *kept = &session->all->kept;
-    bool wanted = (session->options.arguments || session->options.capture_count ||
+    bool wanted = (session->options.kept.arguments || session->options.kept.capture_count ||
                    calls_requests_by_value(&session->options)) &&
                   kept->rules.count;
     for (size_t i = 0; i < kept->rules.count; i++)
@@ -453,7 +453,7 @@ static int find_values(struct calls_program *session, size_t first, uint64_t rul
     const bool is_first = !first && rules == UINT64_MAX && !added_only && !options->children &&
                           !probing_has_others(&session->probing);
     if (!result && is_first && expressions.arguments)
-        result = probing_report_unfound(&session->probing, "args", options->arguments_of,
+        result = probing_report_unfound(&session->probing, "args", options->kept.arguments_of,
                                         expressions.arguments, false, error);
     if (!result && is_first) {
         report_all_unbound(session);
@@ -501,7 +501,7 @@ void calls_values_release(struct calls_values *values)
 void calls_values_check_filter(struct calls_program *session)
 {
     struct sprof_proc_status status;
-    const uint32_t both = 2 * session->options.text_bytes; /* two long texts a call */
+    const uint32_t both = 2 * session->options.kept.text_bytes; /* two long texts a call */
     if (!session->all->kept.rules.count)
         return;
     session->process.shared->keep.pieces_bytes = both;

@@ -178,7 +178,7 @@ static void say_next(struct cli_terminal *terminal, const struct trace_options *
         file = trace->output;
     if (trace->mode == TRACE_COVERAGE && result->covered)
         cli_say(terminal, "next: sprof stats %s · sprof stats --unexecuted %s", file, file);
-    else if (trace->keep_count && result->kept)
+    else if (trace->kept.rule_count && result->kept)
         cli_say(terminal, "next: sprof report --kept %s · sprof report %s", file, file);
     else if (trace->mode == TRACE_LOG && result->logged)
         cli_say(terminal, "next: sprof script %s · sprof stats %s", file, file);
@@ -204,7 +204,7 @@ void cli_say_traced(struct cli_terminal *terminal, const struct trace_options *t
         cli_say(terminal, "%s call%s written down%s", sprof_digits_of(result->logged).text,
                 sprof_plural(result->logged), unlogged);
     }
-    if (trace->keep_count)
+    if (trace->kept.rule_count)
         cli_say_kept(terminal, result);
     say_losses(terminal, result);
     say_next(terminal, trace, result);

@@ -124,9 +124,7 @@ int cli_why_slow(const struct cli_why_slow *slow, struct record_options *record,
         .function_option = "slow",
         .output = slow->output,
         .overwrite = true,
-        .keep = rules,
-        .keep_count = RULES,
-        .arguments = true,
+        .kept = {.rules = rules, .rule_count = RULES, .arguments = true},
         .sprof_version = record->sprof_version,
     };
     record->duration_ns = launches ? slow->duration_ns : 0; /* else it ends with the trace */

@@ -117,9 +117,9 @@ void counters_pages_note(const struct counters_pages *pages)
     const uint32_t count = counters_slab_count(pages);
     for (uint32_t i = 0; i < count; i++) {
         note_part(pages, counters_slab_offset(pages, i), probe_stats_bytes(pages->functions),
-                  pages->shared->stat_pages[i]);
+                  pages->shared->pages.stats[i]);
         note_part(pages, counters_nodes_offset(pages, i), PROBE_NODES * sizeof(struct probe_node),
-                  pages->shared->node_pages[i]);
+                  pages->shared->pages.nodes[i]);
     }
 }
 
@@ -133,8 +133,8 @@ static void clear_bits(_Atomic uint8_t *bits, size_t bytes)
 
 void counters_slab_forget_pages(const struct counters_pages *pages, uint32_t slab)
 {
-    clear_bits(pages->shared->stat_pages[slab], PROBE_STAT_PAGES / 8);
-    clear_bits(pages->shared->node_pages[slab], PROBE_NODE_PAGES / 8);
+    clear_bits(pages->shared->pages.stats[slab], PROBE_STAT_PAGES / 8);
+    clear_bits(pages->shared->pages.nodes[slab], PROBE_NODE_PAGES / 8);
 }
 
 void counters_histograms_empty(const struct counters_pages *pages)

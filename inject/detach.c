@@ -436,7 +436,7 @@ int inject_leave(struct inject_leaving *leaving)
     /* `shared` may not note such processes, or is not mapped here */
     leaving->stop.has_sharers = !process->shared || inject_has_sharer(process->pid);
     if (process->shared)
-        leaving->stop.notes_sharers = &process->shared->has_sharers;
+        leaving->stop.notes_sharers = &process->shared->sharing.has_processes;
     int result = while_stopped(leaving, take_code_back);
     if (result)
         return result;

@@ -75,7 +75,7 @@ static struct watched *find(struct watch *watch, pid_t pid)
 }
 
 /* Probes go on while the tracer stands still, as at Ctrl-Z. */
-_Static_assert(offsetof(struct probe_shared, deadline) + sizeof(uint64_t) <= PROBE_PAGE,
+_Static_assert(offsetof(struct probe_shared, renewal.deadline) + sizeof(uint64_t) <= PROBE_PAGE,
                "the first page has all that a lease needs");
 
 static void release(struct watched *process)

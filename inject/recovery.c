@@ -41,8 +41,8 @@ static int find_changed(struct inject_leaving *leaving, const struct probe_site 
 
 static int find_noted(struct inject_leaving *leaving, uint64_t shared_at)
 {
-    const uint64_t count_at = shared_at + offsetof(struct probe_shared, site_count),
-                   sites_at = shared_at + offsetof(struct probe_shared, sites);
+    const uint64_t count_at = shared_at + offsetof(struct probe_shared, sites.count),
+                   sites_at = shared_at + offsetof(struct probe_shared, sites.list);
     struct probe_site sites[SITES];
     uint32_t count = 0;
     int result = 0;

@@ -26,7 +26,7 @@ struct inject_stop {
     /* Also stop processes with the same memory: set by the caller, or below by the program before
      * the first of them begins. */
     bool has_sharers;
-    const _Atomic uint32_t *notes_sharers; /* shared memory's has_sharers, or NULL */
+    const _Atomic uint32_t *notes_sharers; /* sharing.has_processes of the shared memory, or NULL */
     uint64_t longest_ns; /* of the stops so far, from the first request to the last release */
     uint64_t begin_ns;
     struct inject_sharers sharers;

@@ -23,8 +23,8 @@ static int by_address(const void *first, const void *second)
 
 static bool read_sites(pid_t pid, struct traced *traced)
 {
-    const uint64_t count_at = traced->owner.shared_at + offsetof(struct probe_shared, site_count),
-                   sites_at = traced->owner.shared_at + offsetof(struct probe_shared, sites);
+    const uint64_t count_at = traced->owner.shared_at + offsetof(struct probe_shared, sites.count),
+                   sites_at = traced->owner.shared_at + offsetof(struct probe_shared, sites.list);
     uint32_t count = 0;
     if (target_read_memory(pid, count_at, &count, sizeof count) != sizeof count)
         return false;

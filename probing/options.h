@@ -75,6 +75,20 @@ struct trace_drill_options {
     void *reload_context;
 };
 
+/* Calls with rows of their own, and what these hold. */
+struct trace_kept_options {
+    const struct rules_keep *rules; /* in mode stats */
+    size_t rule_count;
+    const struct rules_capture *requests_of; /* functions whose calls are requests, perhaps with a
+                                                path whose value names them; NULL: none */
+    bool arguments;                          /* record arguments and results of calls with rows */
+    const char *arguments_of;                /* NULL: all functions */
+    const struct rules_capture *captures;    /* more values of kept calls */
+    size_t capture_count;
+    bool arguments_both; /* at entry and exit */
+    uint32_t text_bytes; /* read of a text, at most TRACE_TEXT_MOST; 0: 256 */
+};
+
 #define TRACE_NEVER UINT64_MAX
 enum { TRACE_TEXT_MOST = 4096 };
 
@@ -122,17 +136,8 @@ struct trace_options {
     uint32_t depth;    /* of logged calls; 0: any */
     uint64_t max_size; /* bytes after which no call is logged; 0: any */
     struct trace_warn_options warn;
-    const struct rules_keep *keep; /* calls with rows, in mode stats */
-    size_t keep_count;
+    struct trace_kept_options kept;
     struct trace_drill_options drill;
-    const struct rules_capture *requests_of; /* functions whose calls are requests, perhaps with a
-                                                path whose value names them; NULL: none */
-    bool arguments;                          /* record arguments and results of calls with rows */
-    const char *arguments_of;                /* NULL: all functions */
-    const struct rules_capture *captures;    /* more values of kept calls */
-    size_t capture_count;
-    bool arguments_both; /* at entry and exit */
-    uint32_t text_bytes; /* read of a text, at most TRACE_TEXT_MOST; 0: 256 */
     bool no_cache;
     bool paused; /* wait for a command to start */
     /* Time that a probe is off before it rests; 0: ten seconds. Probes of a trace that starts

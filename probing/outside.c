@@ -226,7 +226,7 @@ static void write_slots(void *context)
 static void write_live(struct changing *changing)
 {
     struct probing_program *session = changing->session;
-    struct inject_stop stop = {.notes_sharers = &session->process.shared->has_sharers};
+    struct inject_stop stop = {.notes_sharers = &session->process.shared->sharing.has_processes};
     if (inject_stop_would_wait(session->process.pid) ||
         inject_stop_while(&stop, session->process.pid, write_slots, changing, NULL)) {
         for (size_t i = 0; i < changing->changes.count; i++)

@@ -354,7 +354,7 @@ static void mark_shared(const struct placing *placing, uint64_t pointer)
         is_shared || pwrite(placing->fd, &yes, sizeof yes, is_shared_at) != sizeof yes ||
         pwrite(placing->fd, &none, sizeof none, generation_at) != sizeof none)
         return;
-    atomic_fetch_add(&placing->session->process.shared->shared_threads, 1);
+    atomic_fetch_add(&placing->session->process.shared->sharing.threads, 1);
 }
 
 /* Io_uring threads share their owner's data, but run no program code. */
@@ -374,7 +374,7 @@ static bool mark_all_shared(const struct placing *placing)
         const struct inject_stopped *thread = &stop->threads.items[i];
         pointers[i] = is_kernels(thread) ? 0 : arch_remote_thread_pointer(&thread->registers);
         if (thread->pid != placing->pid)
-            atomic_store(&placing->session->process.shared->has_sharers, 1);
+            atomic_store(&placing->session->process.shared->sharing.has_processes, 1);
     }
     if (pointers)
         qsort(pointers, count, sizeof *pointers, compare_words);
@@ -405,7 +405,7 @@ static int place_in_stops(struct placing *placing, struct sprof_error *error)
 {
     struct probing_program *session = placing->session;
     placing->stop.has_sharers = placing->begins || placing->wakes;
-    placing->stop.notes_sharers = &session->process.shared->has_sharers;
+    placing->stop.notes_sharers = &session->process.shared->sharing.has_processes;
     const uint64_t until_ns =
         sprof_clock_monotonic_ns() + (placing->wakes ? WAKE_MS : SLOW_MS) * UINT64_C(1000000);
     if (placing->sites.count && may_be_unseen(placing) && inject_is_strict(placing->pid))

@@ -101,7 +101,7 @@ static int take_back(struct taking *taking)
 static void rest(struct probing_program *session)
 {
     struct taking taking = {.session = session,
-                            .stop.notes_sharers = &session->process.shared->has_sharers};
+                            .stop.notes_sharers = &session->process.shared->sharing.has_processes};
     session->resting.next_ns = session->times.now_ns + AGAIN_NS;
     if (inject_stop_would_wait(session->process.pid))
         return;

@@ -11,9 +11,9 @@ void probing_note_site(struct probing_program *session, size_t index, uint64_t a
     struct probe_shared *shared = session->process.shared;
     struct probe_site site = {.address = address};
     memcpy(site.original, original, PLAN_JUMP_BYTES);
-    shared->sites[index] = site;
-    if (shared->site_count <= index)
-        shared->site_count = (uint32_t)index + 1;
+    shared->sites.list[index] = site;
+    if (shared->sites.count <= index)
+        shared->sites.count = (uint32_t)index + 1;
 }
 
 void probing_note_site_of(struct probing_program *session, size_t number)
@@ -26,8 +26,8 @@ void probing_note_site_of(struct probing_program *session, size_t number)
 
 void probing_forget_sites(struct probing_program *session, size_t first, size_t count)
 {
-    memset(session->process.shared->sites + 1 + first, 0,
-           count * sizeof *session->process.shared->sites);
+    memset(session->process.shared->sites.list + 1 + first, 0,
+           count * sizeof *session->process.shared->sites.list);
 }
 
 uint64_t probing_thunk_address(const struct probing_program *session,

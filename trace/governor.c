@@ -153,7 +153,7 @@ static void remove_stopped(void *context)
 /* Other probes rest. If threads cannot be stopped, probes stay, switched off. */
 static void remove_probes(struct trace_session *session)
 {
-    struct inject_stop stop = {.notes_sharers = &session->process.shared->has_sharers};
+    struct inject_stop stop = {.notes_sharers = &session->process.shared->sharing.has_processes};
     char path[64];
     sprof_proc_shared_path(path, sizeof path, session->process.pid, "mem");
     const int memory_fd = session->backend->only_embedded

@@ -82,15 +82,15 @@ static void find_stack(struct trace_session *session)
     uint64_t bytes = STACK_BYTES_MOST;
     if (limit.rlim_cur < STACK_BYTES_MOST)
         bytes = limit.rlim_cur < STACK_BYTES_DEFAULT ? STACK_BYTES_DEFAULT : limit.rlim_cur;
-    session->process.shared->stack_bytes = bytes == STACK_BYTES_MOST ? STACK_BYTES_DEFAULT : bytes;
+    session->process.shared->stacks.bytes = bytes == STACK_BYTES_MOST ? STACK_BYTES_DEFAULT : bytes;
     sprof_proc_shared_path(path, sizeof path, session->process.pid, "maps");
     FILE *maps = fopen(path, "re");
     while (maps && fgets(line, sizeof line, maps)) {
         unsigned long start, end;
         if (!strstr(line, "[stack]") || sscanf(line, "%lx-%lx", &start, &end) != 2)
             continue;
-        session->process.shared->stack_high = end;
-        session->process.shared->stack_low = end - bytes;
+        session->process.shared->stacks.high = end;
+        session->process.shared->stacks.low = end - bytes;
         session->process.shared->stack_end =
             end - (limit.rlim_cur < STACK_BYTES_MOST ? limit.rlim_cur : STACK_BYTES_MOST);
     }

@@ -17,7 +17,7 @@ void trace_lease_make(struct trace_session *session)
     const double ticks = (double)LEASE_NS / tick_ns(session->common);
     atomic_store(&session->process.shared->lease, UINT64_MAX);
     if (session->backend->needs_lease) /* a listening agent sees the socket's end */
-        atomic_store(&session->process.shared->lease_ticks, (uint64_t)ticks);
+        atomic_store(&session->process.shared->renewal.ticks, (uint64_t)ticks);
 }
 
 static void set_deadline(struct trace_session *session)
@@ -28,7 +28,7 @@ static void set_deadline(struct trace_session *session)
         (common->trace->off_ns > now_ns ? common->trace->off_ns - now_ns : 0) + LATE_NS;
     const double left = (double)left_ns / tick_ns(common);
     const bool is_soon = common->trace->off_ns && left < (double)(UINT64_MAX / 2);
-    atomic_store(&session->process.shared->deadline, is_soon ? now + (uint64_t)left : 0);
+    atomic_store(&session->process.shared->renewal.deadline, is_soon ? now + (uint64_t)left : 0);
 }
 
 static void begin(struct trace_session *session)
@@ -51,7 +51,8 @@ void trace_lease_set_deadline(struct trace_session *session, uint64_t off_ns)
 static uint64_t serve(struct trace_session *session)
 {
     const uint64_t over = atomic_load(&session->process.shared->lease_over);
-    const bool is_deadline = over && over == atomic_load(&session->process.shared->deadline);
+    const bool is_deadline =
+        over && over == atomic_load(&session->process.shared->renewal.deadline);
     if (!over && session->has_lease) {
         probe_lease_renew(session->process.shared, probe_ticks());
         return 0;

@@ -8,7 +8,8 @@
 static inline bool may_be_written(uint32_t function)
 {
     return rules_in_force(function) ||
-           atomic_load_explicit(&probe_inside.shared->keep_values[function], memory_order_relaxed) &
+           atomic_load_explicit(&probe_inside.shared->keep_of.values[function],
+                                memory_order_relaxed) &
                PROBE_VALUES_REQUEST;
 }
 

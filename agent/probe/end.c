@@ -219,7 +219,7 @@ static SAVES_ALL __attribute__((noinline)) void settle(struct thread *thread, st
 {
     struct probe_stat *stat = stat_of(record);
     const bool is_logged =
-        probe_inside.shared->extras & PROBE_LOG && probe_inside.shared->log_reach;
+        probe_inside.shared->extras & PROBE_LOG && probe_inside.shared->log.reach;
     uint64_t open = 0, open_on_path = 0;
     bool is_at_work = false; /* another probe was interrupted above */
     uint32_t steps = 0;

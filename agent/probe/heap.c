@@ -260,7 +260,7 @@ static SAVES_ALL __attribute__((noinline)) void count_block(const struct thread 
                                                             uint64_t slot, uint64_t bytes)
 {
     enum { CHAIN_MOST = 1 << 22 };
-    struct probe_heap_use *uses = probe_inside.shared->heap_uses[thread->slab % PROBE_HEAP_STRIPES];
+    struct probe_heap_use *uses = probe_inside.shared->uses.heap[thread->slab % PROBE_HEAP_STRIPES];
     struct probe_heap_met *met = &probe_inside.shared->heap_met[thread->slab];
     struct meeting meeting = {.met = met,
                               .number = __atomic_add_fetch(&met->number, 1, __ATOMIC_RELAXED),

@@ -65,8 +65,8 @@ static SAVES_ALL __attribute__((noinline)) void note_slow(struct probe_slowest *
 static inline int64_t least_now(uint32_t function)
 {
     const struct probe_shared *shared = probe_inside.shared;
-    const struct probe_keep_quick *quick = &shared->keep_quick[function];
-    const struct probe_slowest *slowest = &shared->keep_slowest[function];
+    const struct probe_keep_quick *quick = &shared->keep_of.quick[function];
+    const struct probe_slowest *slowest = &shared->keep_of.slowest[function];
     uint64_t rules = rules_in_force(function);
     const uint32_t places = slowest_needed(rules);
     int64_t least = INT64_MAX;
@@ -87,7 +87,7 @@ static inline int64_t least_now(uint32_t function)
  * the rules. An equal one may have been written, so they are read again. */
 static SAVES_ALL __attribute__((noinline)) void raise_least(uint32_t function)
 {
-    struct probe_keep_quick *quick = &probe_inside.shared->keep_quick[function];
+    struct probe_keep_quick *quick = &probe_inside.shared->keep_of.quick[function];
     int64_t before = atomic_load(&quick->least);
     if (before == INT64_MIN || least_now(function) <= before)
         return;
@@ -192,14 +192,14 @@ static inline uint64_t rules_without_caller(struct thread *thread, const struct 
 {
     enum { CALLERS = 1 << 16 };
     const struct probe_shared *shared = probe_inside.shared;
-    rules &= atomic_load_explicit(&shared->keep_below, memory_order_relaxed);
+    rules &= atomic_load_explicit(&shared->keep_within.rules, memory_order_relaxed);
     for (uint32_t i = 0; i < CALLERS && rules; i++) {
         record = caller_of(thread, record);
         const uint64_t function = (uint64_t)(stat_of(record) - thread->stats);
         if (record == &thread->root)
             break;
         if (function < PROBE_THUNKS)
-            rules &= ~atomic_load_explicit(&shared->keep_above[function], memory_order_relaxed);
+            rules &= ~atomic_load_explicit(&shared->keep_within.of[function], memory_order_relaxed);
     }
     return rules;
 }
@@ -214,7 +214,7 @@ static inline uint64_t rules_met(struct thread *thread, struct record *record, u
     const int64_t length = total > 0 ? total : 1; /* short calls may be below zero */
     struct ended call = {
         .total = total, .self = self, .begin = *begin_of(record), .now = now, .exit = exit};
-    call.rank = needed ? rank_of(&shared->keep_slowest[function], length) : 0;
+    call.rank = needed ? rank_of(&shared->keep_of.slowest[function], length) : 0;
     call.values = values_of(function);
     if (call.values && call.values->bindings)
         take_words(record, exit, has_words && !is_jumper(record), &call.kept);
@@ -229,9 +229,9 @@ static inline uint64_t rules_met(struct thread *thread, struct record *record, u
         met |= (uint64_t)takes_call(bit, &call) << bit;
     }
     if (call.rank < needed)
-        note_slow(&shared->keep_slowest[function], needed, length);
-    if (call.rank < needed || all != atomic_load(&shared->keep_masks[function]) ||
-        atomic_load(&shared->keep_quick[function].lowered) & 1)
+        note_slow(&shared->keep_of.slowest[function], needed, length);
+    if (call.rank < needed || all != atomic_load(&shared->keep_of.masks[function]) ||
+        atomic_load(&shared->keep_of.quick[function].lowered) & 1)
         raise_least(function);
     return met;
 }
@@ -307,7 +307,7 @@ static SAVES_ALL __attribute__((noinline)) struct valued *take_values(struct thr
                                                                       enum probe_exit exit)
 {
     const uint32_t function = (uint32_t)(stat_of(record) - thread->stats);
-    const bool is_hidden = probe_inside.shared->keep_values[function] & PROBE_VALUES_HIDDEN;
+    const bool is_hidden = probe_inside.shared->keep_of.values[function] & PROBE_VALUES_HIDDEN;
     const struct probe_values *values = is_hidden ? NULL : values_of(function);
     struct valued *valued = valued_of(thread);
     const uint64_t thrown = exit == PROBE_EXIT_EXCEPTION ? valued->thrown : 0;
@@ -342,7 +342,7 @@ static inline struct valued *take_request(struct thread *thread, struct record *
 {
     const uint32_t function = (uint32_t)(stat_of(record) - thread->stats);
     const bool is_wanted =
-        probe_inside.shared->keep_values[function] & PROBE_VALUES_REQUEST &&
+        probe_inside.shared->keep_of.values[function] & PROBE_VALUES_REQUEST &&
         kept_room(thread) > 2 * PROBE_KEPT_UNITS * (uint64_t)count + 2 * PROBE_VALUED_UNITS;
     return is_wanted ? take_values(thread, record, probe_ticks(), true, PROBE_EXIT_LEFT) : NULL;
 }

@@ -6,8 +6,8 @@
  * extended. */
 static bool extend(struct probe_shared *shared, uint64_t lease, uint64_t now)
 {
-    const uint64_t deadline = atomic_load_explicit(&shared->deadline, memory_order_relaxed),
-                   ticks = atomic_load_explicit(&shared->lease_ticks, memory_order_relaxed);
+    const uint64_t deadline = atomic_load_explicit(&shared->renewal.deadline, memory_order_relaxed),
+                   ticks = atomic_load_explicit(&shared->renewal.ticks, memory_order_relaxed);
     const uint64_t until = (now + ticks / PROBE_LEASE_EXTENSION) | PROBE_LEASE_EXTENDED;
     if (lease == deadline || lease & PROBE_LEASE_EXTENDED || !ticks)
         return false;

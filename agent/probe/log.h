@@ -59,9 +59,9 @@ static inline enum logging log_begin(struct thread *thread, uint32_t function, u
                                      const struct probe_saved *saved)
 {
     const struct probe_shared *shared = probe_inside.shared;
-    if (depth > atomic_load_explicit(&shared->log_depth, memory_order_relaxed))
+    if (depth > atomic_load_explicit(&shared->log.depth, memory_order_relaxed))
         return LOG_NOT;
-    if (!atomic_load_explicit(&shared->log_reach, memory_order_relaxed) || !has_room(thread))
+    if (!atomic_load_explicit(&shared->log.reach, memory_order_relaxed) || !has_room(thread))
         return LOG_FULL;
     const uint64_t position = take_room(&thread->ring->head, 2);
     uint64_t *first = unit_at(thread, position), *second = first + PROBE_UNIT_BYTES / sizeof *first;

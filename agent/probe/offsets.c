@@ -66,7 +66,7 @@ AT(struct probe_stat, child_counted, STAT_CHILD_COUNTED);
 AT(struct probe_stat, recursive, STAT_RECURSIVE);
 AT(struct probe_stat, pending, STAT_PENDING);
 AT(struct probe_shared, extras, SHARED_EXTRAS);
-AT(struct probe_shared, log_reach, SHARED_LOG_REACH);
+AT(struct probe_shared, log.reach, SHARED_LOG_REACH);
 AT(struct probe_shared, histograms, SHARED_HISTOGRAMS);
 AT(struct probe_shared, cleared, SHARED_CLEARED);
 AT(struct probe_shared, lease, SHARED_LEASE);
@@ -99,8 +99,8 @@ _Static_assert(PROBE_KEPT_UNITS == KEPT_UNITS && PROBE_VALUES_UNITS == 3 &&
                    offsetof(struct probe_kept_values, has_result) == 86 &&
                    offsetof(struct probe_kept_values, error) == 94 && PROBE_NO_ERROR == 0xffff,
                "calls_leave.inc");
-AT(struct probe_shared, keep_quick, SHARED_KEEP_QUICK);
-AT(struct probe_shared, keep_values, SHARED_KEEP_VALUES);
+AT(struct probe_shared, keep_of.quick, SHARED_KEEP_QUICK);
+AT(struct probe_shared, keep_of.values, SHARED_KEEP_VALUES);
 _Static_assert(sizeof(struct probe_stat) == STAT_BYTES && STAT_BYTES == 1 << 7 &&
                    sizeof(struct probe_histogram) == 2 * STAT_BYTES,
                "calls.S");

@@ -15,13 +15,13 @@ static inline bool has_bit(const _Atomic uint8_t *bits, uint64_t at)
 static inline bool has_page(const struct thread *thread, uint32_t extras, uint32_t function)
 {
     return !(extras & PROBE_SPARE) || function >= probe_inside.function_count ||
-           has_bit(probe_inside.shared->stat_pages[thread->slab],
+           has_bit(probe_inside.shared->pages.stats[thread->slab],
                    function * sizeof(struct probe_stat) / PROBE_PAGE);
 }
 
 static inline bool has_node_page(const struct thread *thread, uint32_t node)
 {
-    return has_bit(probe_inside.shared->node_pages[thread->slab],
+    return has_bit(probe_inside.shared->pages.nodes[thread->slab],
                    node * sizeof(struct probe_node) / PROBE_PAGE);
 }
 

@@ -155,7 +155,7 @@ static SAVES_ALL __attribute__((noinline)) void see_clone(struct thread *thread,
     if ((flags & (VM | VFORK)) != VM)
         return;
     if (!(flags & THREAD))
-        atomic_store(&probe_inside.shared->has_sharers, 1);
+        atomic_store(&probe_inside.shared->sharing.has_processes, 1);
     if (!(flags & SET_TLS))
         probe_share_thread(thread);
 }
@@ -290,7 +290,7 @@ static bool is_jumped_to(const struct record *caller, uint64_t slot)
 /* Only the own stack has a known top. */
 static inline void note_stack(const struct thread *thread, uint32_t function, uint64_t slot)
 {
-    _Atomic uint64_t *most = &probe_inside.shared->uses[function].stack;
+    _Atomic uint64_t *most = &probe_inside.shared->uses.of[function].stack;
     const uint64_t depth = is_own(thread, slot) ? thread->high - slot : 0;
     uint64_t before = atomic_load_explicit(most, memory_order_relaxed);
     while (depth > before && !atomic_compare_exchange_weak(most, &before, depth))

@@ -296,7 +296,7 @@ void probe_begin(void)
     const uint32_t tid = (uint32_t)inside_call(SYS_gettid, 0, 0, 0, 0, 0, 0);
     probe_inside.shared->tid_offset = find_tid(tid);
     probe_inside.follows_forks = probe_inside.shared->follows_forks;
-    probe_inside.stack_low = probe_inside.shared->stack_low;
+    probe_inside.stack_low = probe_inside.shared->stacks.low;
     probe_inside.stack_end = probe_inside.shared->stack_end;
     probe_inside.slab_count = probe_inside.shared->slab_count;
     probe_inside.function_count = probe_inside.shared->function_count;

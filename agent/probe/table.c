@@ -100,7 +100,7 @@ static struct probe_slot *find_ended(uint64_t pointer, struct probe_table_owner 
 {
     if (__atomic_fetch_add(&probe_nobody.untracked_calls, 1, __ATOMIC_RELAXED) %
             CALLS_BETWEEN_LOOKS ||
-        !probe_inside.shared || atomic_load(&probe_inside.shared->has_sharers))
+        !probe_inside.shared || atomic_load(&probe_inside.shared->sharing.has_processes))
         return NULL;
     for (uint32_t look = 0; look < PROBE_TABLE_LOOKS; look++) {
         struct probe_slot *slot = &probe_table[probe_table_place(pointer, look, PROBE_SLOTS - 1)];

@@ -20,7 +20,7 @@ static bool is_on_main_stack(const struct probe_shared *shared, uint32_t tid)
     const uint64_t here = (uint64_t)(uintptr_t)__builtin_frame_address(0);
     return tid == shared->main_tid ||
            (probe_inside.is_forked &&
-            here - shared->stack_low < shared->stack_high - shared->stack_low);
+            here - shared->stacks.low < shared->stacks.high - shared->stacks.low);
 }
 
 /* False: none is free. One instruction claims, so a handler's claim is visible. */
@@ -48,8 +48,9 @@ static void find_stack(struct thread *thread, uint32_t tid)
     if (thread->high)
         return;
     const bool is_main = is_on_main_stack(shared, tid);
-    const uint64_t high = is_main ? shared->stack_high : probe_thread_pointer();
-    thread->low = high - (is_main ? shared->stack_high - shared->stack_low : shared->stack_bytes);
+    const uint64_t high = is_main ? shared->stacks.high : probe_thread_pointer();
+    thread->low =
+        high - (is_main ? shared->stacks.high - shared->stacks.low : shared->stacks.bytes);
     thread->high = high;
 }
 
@@ -117,7 +118,7 @@ bool probe_begin_thread(struct thread *thread)
 SAVES_ALL void probe_share_thread(struct thread *thread)
 {
     if (!thread->is_shared)
-        atomic_fetch_add(&probe_inside.shared->shared_threads, 1);
+        atomic_fetch_add(&probe_inside.shared->sharing.threads, 1);
     thread->is_shared = true;
     thread->innermost = &thread->root;
     thread->generation = 0;

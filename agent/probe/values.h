@@ -75,8 +75,9 @@ _Static_assert(offsetof(struct record, begin) + PROBE_WORDS * 8 == offsetof(stru
 static inline const struct probe_values *values_of(uint32_t function)
 {
     const struct probe_shared *shared = probe_inside.shared;
-    const uint32_t at = atomic_load_explicit(&shared->keep_values[function], memory_order_relaxed) &
-                        PROBE_VALUES_PLACE;
+    const uint32_t at =
+        atomic_load_explicit(&shared->keep_of.values[function], memory_order_relaxed) &
+        PROBE_VALUES_PLACE;
     return at && at < PROBE_VALUE_ROOM - PROBE_PIECES - PROBE_BINDINGS - 1
                ? (const struct probe_values *)&shared->keep.values[at]
                : NULL;
@@ -85,7 +86,7 @@ static inline const struct probe_values *values_of(uint32_t function)
 static inline uint64_t rules_in_force(uint32_t function)
 {
     const struct probe_shared *shared = probe_inside.shared;
-    return atomic_load(&shared->keep_masks[function]) & ~atomic_load(&shared->keep.resting);
+    return atomic_load(&shared->keep_of.masks[function]) & ~atomic_load(&shared->keep.resting);
 }
 
 static inline uint32_t place_of(const struct probe_values *values)

@@ -54,7 +54,7 @@ SAVES_ALL void probe_warn_of_stack(struct thread *thread, uint32_t function, uin
     if (!part || !is_own(thread, slot))
         return;
     if (!thread->stack_mark) {
-        const bool is_main = thread->high == probe_inside.shared->stack_high;
+        const bool is_main = thread->high == probe_inside.shared->stacks.high;
         thread->stack_bottom = is_main ? thread->low : stack_bottom(thread, thread->high);
         thread->stack_limit = (thread->high - thread->stack_bottom) / 256 * part;
         thread->stack_mark = thread->stack_bottom ? thread->high - thread->stack_limit : 1;

@@ -119,8 +119,8 @@ static uint64_t place(void)
                     offsetof(struct probe_warnings, items) + 8 * sizeof(struct probe_warning));
     case 8: return PART(heap, sizeof(struct probe_heap));
     case 9: return PART(beyond, 512);
-    case 10: return PART(shared_threads, 8);
-    case 11: return PART(site_count, 512);
+    case 10: return PART(sharing.threads, 8);
+    case 11: return PART(sites.count, 512);
     case 12: return PROBE_SHARED_BYTES + slab * slab_bytes + next() % 2048;
     case 13: return PROBE_SHARED_BYTES + slab * slab_bytes + next() % slab_bytes;
     case 14: return rings + probe_ring_offset(slab) + next() % 80;

@@ -99,11 +99,11 @@ static void find_stack(void)
     unsigned long start, end;
     while (fgets(line, sizeof line, maps))
         if (strstr(line, "[stack]") && sscanf(line, "%lx-%lx", &start, &end) == 2) {
-            shared->stack_high = end;
-            shared->stack_low = end - (8 << 20);
+            shared->stacks.high = end;
+            shared->stacks.low = end - (8 << 20);
         }
     fclose(maps);
-    shared->stack_bytes = 8 << 20;
+    shared->stacks.bytes = 8 << 20;
 }
 
 static void set_up(void)

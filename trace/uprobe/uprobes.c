@@ -39,7 +39,7 @@ const char *trace_uprobes_excluded(const struct trace_options *options)
            : options->warn.watchdog_count    ? "watchdog"
            : options->warn.stack_percent > 0 ? "stack-check"
            : options->warn.heap_count        ? "heap-check"
-           : options->keep_count             ? "keep"
+           : options->kept.rule_count        ? "keep"
            : options->stack                  ? "stack"
            : options->heap                   ? "heap"
                                              : NULL;

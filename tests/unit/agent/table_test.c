@@ -56,7 +56,7 @@ static void empty_table(void)
     memset(probe_table, 0, sizeof probe_table);
     probe_nobody = (struct thread){.is_shared = true};
     atomic_store(&shared->untracked, 0);
-    atomic_store(&shared->has_sharers, 0);
+    atomic_store(&shared->sharing.has_processes, 0);
 }
 
 static struct probe_slot *slot_of(struct thread *thread)
@@ -240,9 +240,9 @@ static void test_no_slot_is_free(void)
     CU_ASSERT_PTR_EQUAL(find_often(pointer, tid), &probe_nobody); /* its block says it is there */
     CU_ASSERT_EQUAL(atomic_load(&shared->untracked), 1);
     make_thread(colliding(PROBE_TABLE_LOOKS - 1), 0);
-    atomic_store(&shared->has_sharers, 1);
+    atomic_store(&shared->sharing.has_processes, 1);
     CU_ASSERT_PTR_EQUAL(find_often(pointer, tid), &probe_nobody);
-    atomic_store(&shared->has_sharers, 0);
+    atomic_store(&shared->sharing.has_processes, 0);
     CU_ASSERT_PTR_EQUAL(find_often(pointer, tid), last);
     CU_ASSERT(is_new(last));
     CU_ASSERT_EQUAL(slot_of(last)->owner.pointer, pointer);

@@ -101,7 +101,7 @@ static void test_shared(void)
     begin();
     CU_ASSERT_EQUAL(calls_beyond_collect(&made.session), 0);
     CU_ASSERT_FALSE(made_said(&made, "CLONE_VM"));
-    atomic_store(&made.session.process.shared->shared_threads, 1);
+    atomic_store(&made.session.process.shared->sharing.threads, 1);
     CU_ASSERT_EQUAL(calls_beyond_collect(&made.session), 0);
     CU_ASSERT_TRUE(made_said(&made, "CLONE_VM"));
     CU_ASSERT_EQUAL(calls_beyond_collect(&made.session), 0);

@@ -102,7 +102,7 @@ static void test_quantile(void)
     uint8_t *stats = (uint8_t *)counters_slab_stats(&pages, 0);
     struct probe_histogram *own =
         (struct probe_histogram *)(stats + probe_stats_bytes(made.session.capacity) + sizeof *own);
-    atomic_store(&shared->keep_masks[0], 1);
+    atomic_store(&shared->keep_of.masks[0], 1);
     made_stat(&made, 0)->calls = made_stat(&made, 0)->ended = 4;
     own[0].buckets[PROBE_BUCKETS - 1] = 4; /* very long */
     own[1].buckets[PROBE_BUCKETS - 1] = 9; /* of a function without the rule */

@@ -91,13 +91,13 @@ static struct plan_function functions[FUNCTIONS];
 
 static int64_t least_of(uint32_t function)
 {
-    return atomic_load(&made.session.process.shared->keep_quick[function].least);
+    return atomic_load(&made.session.process.shared->keep_of.quick[function].least);
 }
 
 /* As the agent does when no rule is in force. */
 static void raise_least(uint32_t function)
 {
-    struct probe_keep_quick *quick = &made.session.process.shared->keep_quick[function];
+    struct probe_keep_quick *quick = &made.session.process.shared->keep_of.quick[function];
     atomic_fetch_or(&quick->lowered, 1);
     atomic_store(&quick->least, INT64_MAX);
 }

@@ -279,7 +279,7 @@ static void test_both_requests(void)
     remark(&kept, HANDLE, 10, PROBE_REQUEST, 5);
     CU_ASSERT_EQUAL(kept.batch->request_parts.count, 1);
     remark(&kept, HANDLE, 20, PROBE_REQUEST_END, 0);
-    kept.made.session.options.requests_of = &(struct rules_capture){.text = "^handle$"};
+    kept.made.session.options.kept.requests_of = &(struct rules_capture){.text = "^handle$"};
     const size_t before = kept.batch->request_parts.count;
     remark(&kept, HANDLE, 30, PROBE_REQUEST, 1);
     remark(&kept, HANDLE, 40, PROBE_REQUEST_END, 0);
@@ -336,9 +336,9 @@ static void test_full_values(void)
     rule->tests[0] =
         (struct rules_keep_test){.name = "arg1", .name_length = 4, .low = 3, .high = 3};
     rule->test_count = 1;
-    session->options.arguments = true;
+    session->options.kept.arguments = true;
     for (uint32_t i = 0; i < FUNCTIONS; i++)
-        atomic_store(&session->process.shared->keep_masks[i], 1);
+        atomic_store(&session->process.shared->keep_of.masks[i], 1);
     session->values.used = PROBE_VALUE_ROOM - 1;
     CU_ASSERT_EQUAL(calls_values_begin(session, 0, NULL), 0);
     CU_ASSERT_EQUAL(session->values.bound, 0);
@@ -348,7 +348,7 @@ static void test_full_values(void)
     CU_ASSERT_EQUAL(calls_values_begin(session, 0, NULL), 0);
     CU_ASSERT_EQUAL(session->values.bound, 1);
     const struct calls_noted *noted = calls_values_noted(&session->values, INNER, 0);
-    const uint32_t place = session->process.shared->keep_values[INNER] & PROBE_VALUES_PLACE;
+    const uint32_t place = session->process.shared->keep_of.values[INNER] & PROBE_VALUES_PLACE;
     CU_ASSERT_PTR_NOT_NULL(noted);
     CU_ASSERT_PTR_EQUAL(calls_values_noted(&session->values, INNER, place), noted);
     /* what the agent has goes on to be read by that */

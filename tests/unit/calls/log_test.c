@@ -251,13 +251,13 @@ static void test_full(void)
     session->options.output = path;
     session->options.max_size = 4096;
     CU_ASSERT_FALSE(calls_log_wants_flush(session));
-    CU_ASSERT(atomic_load(&session->process.shared->log_reach) > 0);
+    CU_ASSERT(atomic_load(&session->process.shared->log.reach) > 0);
     CU_ASSERT_EQUAL(ftruncate(fd, 5000), 0);
     CU_ASSERT_FALSE(calls_log_wants_flush(session)); /* it was looked at just now */
-    CU_ASSERT(atomic_load(&session->process.shared->log_reach) > 0);
+    CU_ASSERT(atomic_load(&session->process.shared->log.reach) > 0);
     session->times.now_ns += 1000000000;
     CU_ASSERT_FALSE(calls_log_wants_flush(session));
-    CU_ASSERT_EQUAL(atomic_load(&session->process.shared->log_reach), 0);
+    CU_ASSERT_EQUAL(atomic_load(&session->process.shared->log.reach), 0);
     CU_ASSERT_TRUE(made_said(&logged.made, "has reached its largest size"));
     made_end(&logged.made);
     close(fd);
@@ -269,11 +269,11 @@ static void test_depth(void)
     static struct logged logged;
     make(&logged);
     struct calls_program *session = &logged.made.session;
-    CU_ASSERT_EQUAL(atomic_load(&session->process.shared->log_reach), PROBE_LOG_DEPTH_MAX);
+    CU_ASSERT_EQUAL(atomic_load(&session->process.shared->log.reach), PROBE_LOG_DEPTH_MAX);
     session->options.depth = 3;
     calls_log_begin(session);
-    CU_ASSERT_EQUAL(atomic_load(&session->process.shared->log_depth), 3);
-    CU_ASSERT_EQUAL(atomic_load(&session->process.shared->log_reach), 3);
+    CU_ASSERT_EQUAL(atomic_load(&session->process.shared->log.depth), 3);
+    CU_ASSERT_EQUAL(atomic_load(&session->process.shared->log.reach), 3);
     made_end(&logged.made);
 }
 

@@ -73,10 +73,10 @@ static void test_pages_that_exist(void)
     session->options.memory = 1;
     session->memory.no_histograms = true;
     CU_ASSERT_EQUAL(calls_memory_serve(session), 0);
-    CU_ASSERT_EQUAL(atomic_load(&session->process.shared->stat_pages[0][0]) & 1, 1);
+    CU_ASSERT_EQUAL(atomic_load(&session->process.shared->pages.stats[0][0]) & 1, 1);
     session->options.memory = PLENTY;
     CU_ASSERT_EQUAL(calls_memory_serve(session), 0);
-    CU_ASSERT_EQUAL(atomic_load(&session->process.shared->stat_pages[0][0]) & 1, 0);
+    CU_ASSERT_EQUAL(atomic_load(&session->process.shared->pages.stats[0][0]) & 1, 0);
     made_end(&bounded.made);
 }
 
@@ -126,7 +126,7 @@ static void test_shared_threads(void)
     static struct bounded bounded;
     make(&bounded);
     struct calls_program *session = &bounded.made.session;
-    atomic_store(&session->process.shared->shared_threads, 1);
+    atomic_store(&session->process.shared->sharing.threads, 1);
     CU_ASSERT_EQUAL(calls_beyond_collect(session), 0);
     CU_ASSERT_TRUE(made_said(&bounded.made, "calls of both are only counted"));
     CU_ASSERT_EQUAL(calls_beyond_collect(session), 0);

@@ -21,7 +21,7 @@ static void begin(struct made *made, const struct made_way *backend, bool stack,
 static void allocate(struct made *made, int stripe, size_t function, uint64_t blocks, uint64_t self,
                      uint64_t total)
 {
-    struct probe_heap_use *use = &made->session.process.shared->heap_uses[stripe][function];
+    struct probe_heap_use *use = &made->session.process.shared->uses.heap[stripe][function];
     atomic_fetch_add(&use->blocks, blocks);
     atomic_fetch_add(&use->self_bytes, self);
     atomic_fetch_add(&use->total_bytes, total);
@@ -86,7 +86,7 @@ static void test_hostile(void)
     struct made made;
     begin(&made, &with_agent, true, true);
     allocate(&made, 0, 0, UINT64_MAX, INT64_MAX, UINT64_C(1) << 50);
-    atomic_store(&made.session.process.shared->uses[0].stack, UINT64_MAX);
+    atomic_store(&made.session.process.shared->uses.of[0].stack, UINT64_MAX);
     CU_ASSERT_EQUAL(calls_use_write(&made.session), 0);
     CU_ASSERT_EQUAL_FATAL(written(&made)->call_heaps.count, 1);
     CU_ASSERT_EQUAL(written(&made)->call_heaps.items->blocks, 0);
@@ -101,13 +101,13 @@ static void test_clear(void)
     struct made made;
     begin(&made, &with_agent, true, true);
     allocate(&made, 2, 0, 1, 10, 10);
-    atomic_store(&made.session.process.shared->uses[0].stack, 500);
+    atomic_store(&made.session.process.shared->uses.of[0].stack, 500);
     CU_ASSERT_EQUAL(calls_use_write(&made.session), 0);
     CU_ASSERT_EQUAL_FATAL(written(&made)->call_stacks.count, 1);
     CU_ASSERT_EQUAL(written(&made)->call_stacks.items->stack_bytes, 500);
     calls_use_clear(&made.session);
     allocate(&made, 3, 0, 1, 4, 4);
-    atomic_store(&made.session.process.shared->uses[0].stack, 300); /* less than before */
+    atomic_store(&made.session.process.shared->uses.of[0].stack, 300); /* less than before */
     CU_ASSERT_EQUAL(calls_use_write(&made.session), 0);
     CU_ASSERT_EQUAL_FATAL(written(&made)->call_heaps.count, 2);
     CU_ASSERT_EQUAL(written(&made)->call_heaps.items[1].self_bytes, 4);

@@ -169,13 +169,13 @@ static void test_note_pages(void)
     *((uint8_t *)stats + probe_stats_bytes(FUNCTIONS)) = 1; /* a histogram's page */
     *((uint8_t *)pages.shared + counters_nodes_offset(&pages, 1) + 3 * PROBE_PAGE) = 1;
     counters_pages_note(&pages);
-    CU_ASSERT_EQUAL(pages.shared->stat_pages[1][1], 1 << 1);
-    CU_ASSERT_EQUAL(bits(pages.shared->stat_pages[1], PROBE_STAT_PAGES / 8), 1);
-    CU_ASSERT_EQUAL(pages.shared->node_pages[1][0], 1 << 3);
-    CU_ASSERT_EQUAL(bits(pages.shared->stat_pages[0], PROBE_STAT_PAGES / 8), 0);
+    CU_ASSERT_EQUAL(pages.shared->pages.stats[1][1], 1 << 1);
+    CU_ASSERT_EQUAL(bits(pages.shared->pages.stats[1], PROBE_STAT_PAGES / 8), 1);
+    CU_ASSERT_EQUAL(pages.shared->pages.nodes[1][0], 1 << 3);
+    CU_ASSERT_EQUAL(bits(pages.shared->pages.stats[0], PROBE_STAT_PAGES / 8), 0);
     counters_slab_forget_pages(&pages, 1);
-    CU_ASSERT_EQUAL(bits(pages.shared->stat_pages[1], PROBE_STAT_PAGES / 8), 0);
-    CU_ASSERT_EQUAL(bits(pages.shared->node_pages[1], PROBE_NODE_PAGES / 8), 0);
+    CU_ASSERT_EQUAL(bits(pages.shared->pages.stats[1], PROBE_STAT_PAGES / 8), 0);
+    CU_ASSERT_EQUAL(bits(pages.shared->pages.nodes[1], PROBE_NODE_PAGES / 8), 0);
     memory_release(&pages);
 }
 

@@ -84,7 +84,7 @@ static void test_killed(void)
 {
     struct tracer tracer;
     make(&tracer);
-    atomic_store(&tracer.shared->lease_ticks, UINT64_C(1) << 40);
+    atomic_store(&tracer.shared->renewal.ticks, UINT64_C(1) << 40);
     atomic_store(&tracer.shared->lease, 2);
     atomic_store(&tracer.shared->tiers[3], PROBE_FULL);
     begin(&tracer, false, false);

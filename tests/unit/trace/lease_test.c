@@ -23,10 +23,10 @@ static void test_begin(void)
     make(&made, &in_memory);
     const struct probe_shared *shared = made.session.process.shared;
     CU_ASSERT_EQUAL(atomic_load(&shared->lease), UINT64_MAX); /* it has no end yet */
-    CU_ASSERT(atomic_load(&shared->lease_ticks) > 0);
+    CU_ASSERT(atomic_load(&shared->renewal.ticks) > 0);
     trace_lease_set_deadline(&made.session, 0);
     CU_ASSERT(atomic_load(&shared->lease) < UINT64_MAX);
-    CU_ASSERT_EQUAL(atomic_load(&shared->deadline), 0);
+    CU_ASSERT_EQUAL(atomic_load(&shared->renewal.deadline), 0);
     CU_ASSERT_TRUE(made.session.has_lease);
     made_end(&made);
 }
@@ -35,7 +35,7 @@ static void test_without_lease(void)
 {
     struct made made;
     make(&made, &listens);
-    CU_ASSERT_EQUAL(atomic_load(&made.session.process.shared->lease_ticks), 0);
+    CU_ASSERT_EQUAL(atomic_load(&made.session.process.shared->renewal.ticks), 0);
     made_end(&made);
 }
 
@@ -47,15 +47,15 @@ static void test_deadline(void)
     const struct probe_shared *shared = made.session.process.shared;
     const uint64_t now = probe_ticks();
     trace_lease_set_deadline(&made.session, sprof_clock_monotonic_ns() + UINT64_C(10000000000));
-    const uint64_t soon = atomic_load(&shared->deadline);
+    const uint64_t soon = atomic_load(&shared->renewal.deadline);
     CU_ASSERT(soon > now);
     CU_ASSERT((atomic_load(&shared->lease) & ~PROBE_LEASE_EXTENDED) <= soon);
     trace_lease_set_deadline(&made.session, sprof_clock_monotonic_ns() + UINT64_C(100000000000));
-    const uint64_t late = atomic_load(&shared->deadline);
+    const uint64_t late = atomic_load(&shared->renewal.deadline);
     CU_ASSERT(late > soon);
     CU_ASSERT((atomic_load(&shared->lease) & ~PROBE_LEASE_EXTENDED) < late);
     trace_lease_set_deadline(&made.session, 1);
-    CU_ASSERT(atomic_load(&shared->deadline) < late);
+    CU_ASSERT(atomic_load(&shared->renewal.deadline) < late);
     made_end(&made);
 }
 
@@ -86,7 +86,7 @@ static void test_ended_at_deadline(void)
     make(&made, &in_memory);
     struct probe_shared *shared = made.session.process.shared;
     trace_lease_set_deadline(&made.session, sprof_clock_monotonic_ns() + UINT64_C(100000000000));
-    atomic_store(&shared->lease_over, atomic_load(&shared->deadline));
+    atomic_store(&shared->lease_over, atomic_load(&shared->renewal.deadline));
     CU_ASSERT_EQUAL(trace_lease_serve(&made.session, NULL), 0);
     CU_ASSERT_EQUAL(made.log.said.length, 0);
     CU_ASSERT_EQUAL(made.trace.off_ns, 1);

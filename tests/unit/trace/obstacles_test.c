@@ -90,7 +90,7 @@ static void test_options_of_uprobes(void)
         {{.warn = {.watchdog = &limit, .watchdog_count = 1}}, "watchdog"},
         {{.warn = {.stack_percent = 50}}, "stack-check"},
         {{.warn = {.heap = &heap, .heap_count = 1}}, "heap-check"},
-        {{.keep_count = 1}, "keep"},
+        {{.kept.rule_count = 1}, "keep"},
     };
     const struct trace_options plain = {0};
     struct sprof_error error = {0};
