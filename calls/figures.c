@@ -15,12 +15,12 @@
 #define CROWDED_NS UINT64_C(2000000000)
 
 /* After an execve, the new program's threads may have the same ids. */
-static bool has_ended(const struct calls_program *session, const struct calls_thread *thread)
+static bool has_ended(const struct calls_program *program, const struct calls_thread *thread)
 {
     char path[64];
-    const struct calls_process *process = calls_process_find(session, thread->pid);
-    if (session->reader->has_ended)
-        return session->reader->has_ended(session, (uint32_t)thread->tid);
+    const struct calls_process *process = calls_process_find(program, thread->pid);
+    if (program->reader->has_ended)
+        return program->reader->has_ended(program, (uint32_t)thread->tid);
     snprintf(path, sizeof path, "/proc/%d/task/%d", (int)thread->pid, (int)thread->tid);
     return (process && process->is_over) || access(path, F_OK) != 0;
 }
@@ -44,120 +44,120 @@ static void free_thread(struct calls_thread *thread)
 }
 
 /* Whether the next thread can use the slab unchanged, to save new pages. */
-static bool is_reusable(const struct calls_program *session, uint32_t slab)
+static bool is_reusable(const struct calls_program *program, uint32_t slab)
 {
-    const struct calls_thread *thread = session->threads.of_slab[slab];
-    const struct counters_pages pages = calls_pages(session);
+    const struct calls_thread *thread = program->threads.of_slab[slab];
+    const struct counters_pages pages = calls_pages(program);
     const struct probe_stat *stats = counters_slab_stats(&pages, slab);
-    bool is = thread->shares && session->times.now_ns < session->threads.crowded_ns &&
-              session->way->has_agent && !session->log.has_rings && !session->points &&
-              !session->memory.no_histograms;
+    bool is = thread->shares && program->times.now_ns < program->threads.crowded_ns &&
+              program->way->has_agent && !program->log.has_rings && !program->points &&
+              !program->memory.no_histograms;
     for (size_t i = 0; i < thread->cells.count && is; i++)
         is = stats[thread->cells.items[i].function].calls ==
              stats[thread->cells.items[i].function].ended;
     return is;
 }
 
-static void empty_slab(struct calls_program *session, const struct counters_pages *pages,
+static void empty_slab(struct calls_program *program, const struct counters_pages *pages,
                        uint32_t slab)
 {
     counters_slab_empty(pages, slab);
     counters_ring_empty(pages, slab);
-    if (session->all->events.slab_is_empty)
-        session->all->events.slab_is_empty(session, slab);
-    if (session->memory.is_spare)
+    if (program->all->events.slab_is_empty)
+        program->all->events.slab_is_empty(program, slab);
+    if (program->memory.is_spare)
         counters_slab_forget_pages(pages, slab);
-    free_thread(session->threads.of_slab[slab]);
-    free(session->threads.of_slab[slab]);
-    session->threads.of_slab[slab] = NULL;
+    free_thread(program->threads.of_slab[slab]);
+    free(program->threads.of_slab[slab]);
+    program->threads.of_slab[slab] = NULL;
 }
 
-void calls_slabs_empty(struct calls_program *session)
+void calls_slabs_empty(struct calls_program *program)
 {
     enum { AT_ONCE = 64 };
-    const struct counters_pages pages = calls_pages(session);
+    const struct counters_pages pages = calls_pages(program);
     const uint32_t count = counters_slab_count(&pages);
     size_t emptied = 0;
     for (uint32_t i = 0;
-         i < count && emptied < AT_ONCE && session->times.now_ns >= session->threads.crowded_ns;
+         i < count && emptied < AT_ONCE && program->times.now_ns >= program->threads.crowded_ns;
          i++) {
         uint32_t state = PROBE_SLAB_FREE;
-        if (!session->threads.of_slab[i] || !session->threads.of_slab[i]->is_idle ||
-            !atomic_compare_exchange_strong(&session->process.shared->slabs[i].state, &state,
+        if (!program->threads.of_slab[i] || !program->threads.of_slab[i]->is_idle ||
+            !atomic_compare_exchange_strong(&program->process.shared->slabs[i].state, &state,
                                             PROBE_SLAB_TAKEN))
             continue;
-        empty_slab(session, &pages, i);
+        empty_slab(program, &pages, i);
         counters_slab_free(&pages, i);
         emptied++;
     }
 }
 
-static int end_thread(struct calls_program *session, uint32_t slab)
+static int end_thread(struct calls_program *program, uint32_t slab)
 {
-    struct calls_thread *thread = session->threads.of_slab[slab];
+    struct calls_thread *thread = program->threads.of_slab[slab];
     const struct model_record exit = {.type = MODEL_RECORD_EXIT,
                                       .time_ns = sprof_clock_monotonic_ns(),
                                       .pid = thread->pid,
                                       .tid = thread->tid};
     const bool is_main =
-        thread->tid == session->process.pid && !session->process.shared->follows_forks;
+        thread->tid == program->process.pid && !program->process.shared->follows_forks;
     const int result =
         !thread->shares && !is_main &&
-                (sprof_map_put(&session->threads.ended_tids, (uint32_t)thread->tid, 1) ||
-                 recording_event(session->recording, &exit))
+                (sprof_map_put(&program->threads.ended_tids, (uint32_t)thread->tid, 1) ||
+                 recording_event(program->recording, &exit))
             ? SPROF_ENOMEM
             : 0;
-    const struct counters_pages pages = calls_pages(session);
-    probing_points_collect(&session->probing, counters_slab_stats(&pages, slab));
-    if (session->all->events.thread_ends)
-        session->all->events.thread_ends(session, slab);
-    if (is_reusable(session, slab)) {
+    const struct counters_pages pages = calls_pages(program);
+    probing_points_collect(&program->probing, counters_slab_stats(&pages, slab));
+    if (program->all->events.thread_ends)
+        program->all->events.thread_ends(program, slab);
+    if (is_reusable(program, slab)) {
         counters_slab_settle(&pages, slab);
         thread->is_idle = true;
     } else {
-        empty_slab(session, &pages, slab);
+        empty_slab(program, &pages, slab);
     }
     counters_slab_free(&pages, slab);
     return result;
 }
 
-void calls_figures_release(struct calls_program *session)
+void calls_figures_release(struct calls_program *program)
 {
     for (size_t i = 0; i < PROBE_SLABS; i++) {
-        free_thread(session->threads.of_slab[i]);
-        free(session->threads.of_slab[i]);
-        session->threads.of_slab[i] = NULL;
+        free_thread(program->threads.of_slab[i]);
+        free(program->threads.of_slab[i]);
+        program->threads.of_slab[i] = NULL;
     }
-    free_thread(&session->threads.others);
-    free(session->threads.others_figures);
-    session->threads.others_figures = NULL;
-    free(session->memory.beyond);
-    session->memory.beyond = NULL;
-    sprof_map_release(&session->threads.ended_tids);
-    counters_clocks_release(&session->log.clocks);
+    free_thread(&program->threads.others);
+    free(program->threads.others_figures);
+    program->threads.others_figures = NULL;
+    free(program->memory.beyond);
+    program->memory.beyond = NULL;
+    sprof_map_release(&program->threads.ended_tids);
+    counters_clocks_release(&program->log.clocks);
 }
 
 /* == Reading == */
 
-static int add_to_shared_row(struct calls_program *session, struct calls_cell *cell,
+static int add_to_shared_row(struct calls_program *program, struct calls_cell *cell,
                              const struct counters_figures *figures)
 {
     struct counters_figures fresh = *figures;
     if (!cell->base && !(cell->base = calloc(1, sizeof *cell->base)))
         return SPROF_ENOMEM;
     counters_figures_subtract(&fresh, cell->base);
-    counters_figures_limit(&fresh, calls_most_ticks(session));
-    counters_figures_add(&session->threads.others_figures[cell->function], &fresh);
+    counters_figures_limit(&fresh, calls_most_ticks(program));
+    counters_figures_add(&program->threads.others_figures[cell->function], &fresh);
     *cell->base = *figures;
-    session->threads.others_changed = true;
+    program->threads.others_changed = true;
     return 0;
 }
 
-static struct counters_figures read_figures(const struct calls_program *session, uint32_t function,
+static struct counters_figures read_figures(const struct calls_program *program, uint32_t function,
                                             const struct probe_stat *from)
 {
-    const struct counters_pages pages = calls_pages(session);
-    return counters_figures_read(&pages, from - function, function, !session->memory.no_histograms);
+    const struct counters_pages pages = calls_pages(program);
+    return counters_figures_read(&pages, from - function, function, !program->memory.no_histograms);
 }
 
 static bool is_unchanged(const struct calls_cell *cell, const struct probe_stat *stat, int64_t self)
@@ -167,27 +167,27 @@ static bool is_unchanged(const struct calls_cell *cell, const struct probe_stat 
 }
 
 /* Includes time outside. */
-static int64_t self_of(const struct calls_program *session, const struct probe_stat *from,
+static int64_t self_of(const struct calls_program *program, const struct probe_stat *from,
                        uint32_t function)
 {
-    const struct counters_pages pages = calls_pages(session);
+    const struct counters_pages pages = calls_pages(program);
     return (int64_t)((uint64_t)from->self +
                      (uint64_t)counters_outside(&pages, from - function, function));
 }
 
 /* Reads a function's sums before its paths: see paths.c. */
-static int note_stat(struct calls_program *session, struct calls_thread *thread, uint32_t function,
+static int note_stat(struct calls_program *program, struct calls_thread *thread, uint32_t function,
                      struct probe_stat *from)
 {
     const struct counters_sum sum = {from->calls, from->ended,
-                                     from->calls ? self_of(session, from, function) : 0};
+                                     from->calls ? self_of(program, from, function) : 0};
     struct calls_cell *cell = sum.calls ? calls_cell_of(thread, function) : NULL;
     if (cell)
         cell->seen = sum;
     return cell || !sum.calls ? 0 : SPROF_ENOMEM;
 }
 
-static int read_stat(struct calls_program *session, struct calls_thread *thread, uint32_t function,
+static int read_stat(struct calls_program *program, struct calls_thread *thread, uint32_t function,
                      struct probe_stat *from)
 {
     const uint64_t calls = from->calls + from->counted;
@@ -196,11 +196,11 @@ static int read_stat(struct calls_program *session, struct calls_thread *thread,
         return 0;
     if (!cell)
         return SPROF_ENOMEM;
-    const bool has_paths = calls_has_paths(session, thread);
+    const bool has_paths = calls_has_paths(program, thread);
     /* the usual case; a copy takes much longer */
-    if (!has_paths && is_unchanged(cell, from, self_of(session, from, function)))
+    if (!has_paths && is_unchanged(cell, from, self_of(program, from, function)))
         return 0;
-    struct counters_figures figures = read_figures(session, function, from);
+    struct counters_figures figures = read_figures(program, function, from);
     struct probe_stat *stat = &figures.stat;
     if (has_paths)
         counters_sum_replace(stat, &cell->in_paths, &cell->alone);
@@ -211,44 +211,44 @@ static int read_stat(struct calls_program *session, struct calls_thread *thread,
     cell->self = stat->self;
     cell->untimed = stat->child_counted;
     if (thread->shares)
-        return add_to_shared_row(session, cell, &figures);
+        return add_to_shared_row(program, cell, &figures);
     if (cell->base)
         counters_figures_subtract(&figures, cell->base);
-    counters_figures_limit(&figures, calls_most_ticks(session));
+    counters_figures_limit(&figures, calls_most_ticks(program));
     if (!stat->calls && !stat->counted && !cell->written_calls)
         return 0;
-    return calls_put_row(session, thread->row, cell, &figures);
+    return calls_put_row(program, thread->row, cell, &figures);
 }
 
-static void look(struct calls_program *session, uint64_t functions_read)
+static void look(struct calls_program *program, uint64_t functions_read)
 {
     enum { BETWEEN_LOOKS = 512 };
-    if (functions_read % BETWEEN_LOOKS == 0 && session->all->events.look)
-        session->all->events.look(session);
+    if (functions_read % BETWEEN_LOOKS == 0 && program->all->events.look)
+        program->all->events.look(program);
 }
 
-static int each_stat(struct calls_program *session, uint32_t slab,
+static int each_stat(struct calls_program *program, uint32_t slab,
                      int (*take)(struct calls_program *, struct calls_thread *, uint32_t,
                                  struct probe_stat *))
 {
-    const struct counters_pages pages = calls_pages(session);
-    struct counters_walk walk = counters_walk_stats(&pages, slab, session->probes.count);
+    const struct counters_pages pages = calls_pages(program);
+    struct counters_walk walk = counters_walk_stats(&pages, slab, program->probes.count);
     int result = 0;
     while (!result && counters_walk_next(&walk)) {
-        look(session, walk.index);
-        if (session->probes.items[walk.index].is_chosen)
-            result = take(session, session->threads.of_slab[slab], walk.index, walk.entry);
+        look(program, walk.index);
+        if (program->probes.items[walk.index].is_chosen)
+            result = take(program, program->threads.of_slab[slab], walk.index, walk.entry);
     }
     return result;
 }
 
-static int write_shared_row(struct calls_program *session)
+static int write_shared_row(struct calls_program *program)
 {
     int result = 0;
-    for (size_t i = 0; session->threads.others_changed && i < session->probes.count && !result;
+    for (size_t i = 0; program->threads.others_changed && i < program->probes.count && !result;
          i++) {
-        struct calls_cell *cell = &session->threads.others.cells.items[i];
-        const struct counters_figures *figures = &session->threads.others_figures[i];
+        struct calls_cell *cell = &program->threads.others.cells.items[i];
+        const struct counters_figures *figures = &program->threads.others_figures[i];
         const struct probe_stat *stat = &figures->stat;
         const uint64_t calls = stat->calls + stat->counted;
         if (!calls || (cell->calls == calls && cell->ended == stat->ended &&
@@ -257,9 +257,9 @@ static int write_shared_row(struct calls_program *session)
         cell->calls = calls;
         cell->ended = stat->ended;
         cell->untimed = stat->child_counted;
-        result = calls_put_row(session, session->threads.others.row, cell, figures);
+        result = calls_put_row(program, program->threads.others.row, cell, figures);
     }
-    session->threads.others_changed = false;
+    program->threads.others_changed = false;
     return result;
 }
 
@@ -273,7 +273,7 @@ static void begin_anew(struct calls_cell *cell)
     *cell = anew;
 }
 
-static int clear_stat(struct calls_program *session, struct calls_thread *thread, uint32_t function,
+static int clear_stat(struct calls_program *program, struct calls_thread *thread, uint32_t function,
                       struct probe_stat *stat)
 {
     const bool is_called = stat->calls || stat->counted;
@@ -283,8 +283,8 @@ static int clear_stat(struct calls_program *session, struct calls_thread *thread
     if (!cell || (!cell->base && !(cell->base = calloc(1, sizeof *cell->base))))
         return SPROF_ENOMEM;
     const uint64_t ticks = probe_ticks();
-    struct counters_figures copy = read_figures(session, function, stat);
-    if (calls_has_paths(session, thread))
+    struct counters_figures copy = read_figures(program, function, stat);
+    if (calls_has_paths(program, thread))
         counters_sum_replace(&copy.stat, &cell->in_paths, &cell->alone);
     begin_anew(cell);
     cell->cleared_ticks = ticks;
@@ -293,140 +293,140 @@ static int clear_stat(struct calls_program *session, struct calls_thread *thread
     return 0;
 }
 
-int calls_collect_log(struct calls_program *session)
+int calls_collect_log(struct calls_program *program)
 {
-    const struct counters_pages pages = calls_pages(session);
-    const uint32_t count = session->log.has_rings ? counters_slab_count(&pages) : 0;
+    const struct counters_pages pages = calls_pages(program);
+    const uint32_t count = program->log.has_rings ? counters_slab_count(&pages) : 0;
     int result = 0;
     for (uint32_t i = 0; i < count && !result; i++) {
         const uint32_t tid = counters_slab_holder(&pages, i);
         if (!tid)
             continue;
-        result = calls_thread_see(session, i, tid);
+        result = calls_thread_see(program, i, tid);
         if (!result)
-            result = calls_log_read(session, session->threads.of_slab[i], i);
+            result = calls_log_read(program, program->threads.of_slab[i], i);
     }
     return result;
 }
 
 /* If an eighth of all slabs is new, reads more often for some time. */
-static int begin_threads(struct calls_program *session, uint32_t count)
+static int begin_threads(struct calls_program *program, uint32_t count)
 {
-    const struct counters_pages pages = calls_pages(session);
+    const struct counters_pages pages = calls_pages(program);
     int result = 0;
     uint32_t taken = 0;
     for (uint32_t i = 0; i < count && !result; i++) {
         const uint32_t tid = counters_slab_holder(&pages, i);
         if (!tid)
             continue;
-        taken += !session->threads.of_slab[i] || session->threads.of_slab[i]->is_idle;
-        result = calls_thread_see(session, i, tid);
+        taken += !program->threads.of_slab[i] || program->threads.of_slab[i]->is_idle;
+        result = calls_thread_see(program, i, tid);
     }
-    if (taken > session->slab_count / 8)
-        session->threads.crowded_ns = session->times.now_ns + CROWDED_NS;
+    if (taken > program->slab_count / 8)
+        program->threads.crowded_ns = program->times.now_ns + CROWDED_NS;
     return result;
 }
 
-static int add_spent(struct calls_program *session, struct calls_thread *thread, uint32_t function,
+static int add_spent(struct calls_program *program, struct calls_thread *thread, uint32_t function,
                      struct probe_stat *stat)
 {
-    const struct probe_cost cost = calls_cost_of(session);
+    const struct probe_cost cost = calls_cost_of(program);
     (void)thread;
     (void)function;
-    session->threads.spent_ticks +=
+    program->threads.spent_ticks +=
         (double)stat->calls * cost.whole + (double)stat->counted * cost.count;
     return 0;
 }
 
-double calls_spent_ticks(struct calls_program *session)
+double calls_spent_ticks(struct calls_program *program)
 {
-    const struct counters_pages pages = calls_pages(session);
+    const struct counters_pages pages = calls_pages(program);
     const uint32_t count = counters_slab_count(&pages);
-    session->threads.spent_ticks = 0;
+    program->threads.spent_ticks = 0;
     for (uint32_t i = 0; i < count; i++)
-        each_stat(session, i, add_spent);
-    return session->threads.spent_ticks + calls_outside_spent(session);
+        each_stat(program, i, add_spent);
+    return program->threads.spent_ticks + calls_outside_spent(program);
 }
 
-static int read_paths(struct calls_program *session, uint32_t slab,
+static int read_paths(struct calls_program *program, uint32_t slab,
                       int (*read)(struct calls_program *, struct calls_thread *, uint32_t))
 {
-    if (!calls_has_paths(session, session->threads.of_slab[slab]))
+    if (!calls_has_paths(program, program->threads.of_slab[slab]))
         return 0;
-    const int result = each_stat(session, slab, note_stat);
-    return result ? result : read(session, session->threads.of_slab[slab], slab);
+    const int result = each_stat(program, slab, note_stat);
+    return result ? result : read(program, program->threads.of_slab[slab], slab);
 }
 
-int calls_collect(struct calls_program *session, enum calls_collecting what)
+int calls_collect(struct calls_program *program, enum calls_collecting what)
 {
-    const struct calls_reader *reader = session->reader;
-    int result = reader->read ? reader->read(session, what != CALLS_COLLECT_ENDED) : 0;
-    const struct counters_pages pages = calls_pages(session);
+    const struct calls_reader *reader = program->reader;
+    int result = reader->read ? reader->read(program, what != CALLS_COLLECT_ENDED) : 0;
+    const struct counters_pages pages = calls_pages(program);
     const uint32_t count = counters_slab_count(&pages);
     if (!result)
-        result = begin_threads(session, count);
+        result = begin_threads(program, count);
     if (!result)
-        result = calls_warnings_collect(session);
+        result = calls_warnings_collect(program);
     for (uint32_t i = 0; i < count && !result; i++) {
-        if (!session->threads.of_slab[i] || session->threads.of_slab[i]->is_idle)
+        if (!program->threads.of_slab[i] || program->threads.of_slab[i]->is_idle)
             continue;
-        result = calls_thread_rename(session, i);
+        result = calls_thread_rename(program, i);
         const bool ended = what == CALLS_COLLECT_LAST ||
-                           (!result && has_ended(session, session->threads.of_slab[i]));
+                           (!result && has_ended(program, program->threads.of_slab[i]));
         if (!result && (ended || what != CALLS_COLLECT_ENDED))
-            result = read_paths(session, i, calls_read_paths);
+            result = read_paths(program, i, calls_read_paths);
         if (!result && (ended || what != CALLS_COLLECT_ENDED))
-            result = each_stat(session, i, read_stat);
+            result = each_stat(program, i, read_stat);
         if (!result && (ended || what != CALLS_COLLECT_ENDED))
-            result = calls_outside_read(session, i, ended);
-        if (!result && session->log.has_rings)
-            result = calls_log_read(session, session->threads.of_slab[i], i);
-        if (!result && (ended || (what == CALLS_COLLECT_END && session->log.has_rings)))
+            result = calls_outside_read(program, i, ended);
+        if (!result && program->log.has_rings)
+            result = calls_log_read(program, program->threads.of_slab[i], i);
+        if (!result && (ended || (what == CALLS_COLLECT_END && program->log.has_rings)))
             result =
-                calls_log_end(session, session->threads.of_slab[i], i, what >= CALLS_COLLECT_END);
+                calls_log_end(program, program->threads.of_slab[i], i, what >= CALLS_COLLECT_END);
         if (!result && ended) /* before another thread gets the slab */
-            result = calls_warnings_read(session);
+            result = calls_warnings_read(program);
         if (!result && ended)
-            result = end_thread(session, i);
+            result = end_thread(program, i);
     }
     if (!result && what != CALLS_COLLECT_ENDED)
-        result = calls_beyond_collect(session);
+        result = calls_beyond_collect(program);
     if (!result && what != CALLS_COLLECT_ENDED)
-        result = calls_outside_write(session);
+        result = calls_outside_write(program);
     if (!result && what != CALLS_COLLECT_ENDED)
-        result = calls_use_write(session);
-    return result || what == CALLS_COLLECT_ENDED ? result : write_shared_row(session);
+        result = calls_use_write(program);
+    return result || what == CALLS_COLLECT_ENDED ? result : write_shared_row(program);
 }
 
-int calls_clear_figures(struct calls_program *session, uint64_t ticks)
+int calls_clear_figures(struct calls_program *program, uint64_t ticks)
 {
-    int result = session->reader->clear ? session->reader->clear(session) : 0;
+    int result = program->reader->clear ? program->reader->clear(program) : 0;
     if (!result)
-        result = calls_collect(session, CALLS_COLLECT_ENDED);
-    atomic_store(&session->process.shared->cleared, ticks);
-    session->times.cleared.ticks = ticks;
-    const struct counters_pages pages = calls_pages(session);
+        result = calls_collect(program, CALLS_COLLECT_ENDED);
+    atomic_store(&program->process.shared->cleared, ticks);
+    program->times.cleared.ticks = ticks;
+    const struct counters_pages pages = calls_pages(program);
     const uint32_t count = counters_slab_count(&pages);
     for (uint32_t i = 0; i < count && !result; i++) {
-        if (!session->threads.of_slab[i])
+        if (!program->threads.of_slab[i])
             continue;
-        result = read_paths(session, i, calls_clear_paths);
+        result = read_paths(program, i, calls_clear_paths);
         if (!result)
-            result = each_stat(session, i, clear_stat);
-        calls_log_note_clear(session, session->threads.of_slab[i], i);
+            result = each_stat(program, i, clear_stat);
+        calls_log_note_clear(program, program->threads.of_slab[i], i);
     }
     if (!result)
-        result = calls_outside_clear(session);
-    calls_beyond_clear(session);
-    calls_use_clear(session);
-    for (size_t i = 0; i < session->threads.others.cells.count; i++) {
-        begin_anew(&session->threads.others.cells.items[i]);
-        session->threads.others_figures[i] = (struct counters_figures){0};
+        result = calls_outside_clear(program);
+    calls_beyond_clear(program);
+    calls_use_clear(program);
+    for (size_t i = 0; i < program->threads.others.cells.count; i++) {
+        begin_anew(&program->threads.others.cells.items[i]);
+        program->threads.others_figures[i] = (struct counters_figures){0};
     }
-    calls_log_clear(session, session->times.now_ns);
-    for (size_t i = 0; i < session->probes.count; i++)
-        session->probes.items[i].calls = session->probes.items[i].governed_calls = 0;
-    session->counts.calls = session->counts.in_flight = session->counts.abnormal =
-        session->counts.unplaced_calls = 0;
+    calls_log_clear(program, program->times.now_ns);
+    for (size_t i = 0; i < program->probes.count; i++)
+        program->probes.items[i].calls = program->probes.items[i].governed_calls = 0;
+    program->counts.calls = program->counts.in_flight = program->counts.abnormal =
+        program->counts.unplaced_calls = 0;
     return result;
 }

@@ -125,13 +125,13 @@ enum calls_collecting {
 /* == threads.c == */
 
 /* Begins the thread that holds a slab if it is new there. */
-int calls_meet_thread(struct calls_program *session, uint32_t slab);
+int calls_meet_thread(struct calls_program *program, uint32_t slab);
 
 /* The same for a known holder. */
-int calls_thread_see(struct calls_program *session, uint32_t slab, uint32_t tid);
+int calls_thread_see(struct calls_program *program, uint32_t slab, uint32_t tid);
 
 /* Begins the row of threads without their own. */
-int calls_shared_row_begin(struct calls_program *session);
+int calls_shared_row_begin(struct calls_program *program);
 
 /* Creates a missing cell. NULL: out of memory. */
 struct calls_cell *calls_cell_of(struct calls_thread *thread, uint32_t function);
@@ -139,53 +139,53 @@ struct calls_cell *calls_cell_of(struct calls_thread *thread, uint32_t function)
 /* Returns an empty name if the thread is gone. */
 void calls_thread_name(pid_t pid, int32_t tid, char name[16]);
 
-int calls_thread_rename(struct calls_program *session, uint32_t slab);
+int calls_thread_rename(struct calls_program *program, uint32_t slab);
 
-int calls_thread_add_row(struct calls_program *session, struct calls_thread *thread);
+int calls_thread_add_row(struct calls_program *program, struct calls_thread *thread);
 
 /* == figures.c == */
 
 /* Reads calls from the threads' rings. */
-int calls_collect_log(struct calls_program *session);
+int calls_collect_log(struct calls_program *program);
 
-int calls_collect(struct calls_program *session, enum calls_collecting what);
+int calls_collect(struct calls_program *program, enum calls_collecting what);
 
 /* Estimates the cost of probes in live threads. */
-double calls_spent_ticks(struct calls_program *session);
+double calls_spent_ticks(struct calls_program *program);
 
 /* Drops all figures. Open calls count from `ticks` on. */
-int calls_clear_figures(struct calls_program *session, uint64_t ticks);
+int calls_clear_figures(struct calls_program *program, uint64_t ticks);
 
-void calls_figures_release(struct calls_program *session);
+void calls_figures_release(struct calls_program *program);
 
 /* Empties some unused slabs, unless many threads begin and end. */
-void calls_slabs_empty(struct calls_program *session);
+void calls_slabs_empty(struct calls_program *program);
 
 /* == paths.c == */
 
-bool calls_has_paths(const struct calls_program *session, const struct calls_thread *thread);
+bool calls_has_paths(const struct calls_program *program, const struct calls_thread *thread);
 
 /* Writes rows of paths and adds them up by function. Cells must hold the previous figures. */
-int calls_read_paths(struct calls_program *session, struct calls_thread *thread, uint32_t slab);
-int calls_clear_paths(struct calls_program *session, struct calls_thread *thread, uint32_t slab);
+int calls_read_paths(struct calls_program *program, struct calls_thread *thread, uint32_t slab);
+int calls_clear_paths(struct calls_program *program, struct calls_thread *thread, uint32_t slab);
 
 /* == clocks.c == */
 
 /* Measures clock.tick_ns once. */
-void calls_find_tick(struct calls_program *session);
+void calls_find_tick(struct calls_program *program);
 
 /* Works at most once a second. */
-int calls_compare_clocks(struct calls_program *session);
+int calls_compare_clocks(struct calls_program *program);
 
 /* Return a time in the run, and a length, in ns, at least 1. Clocks must have been compared. */
-uint64_t calls_time_of(const struct calls_program *session, uint64_t ticks);
-uint64_t calls_length_of(const struct calls_program *session, uint64_t ticks);
+uint64_t calls_time_of(const struct calls_program *program, uint64_t ticks);
+uint64_t calls_length_of(const struct calls_program *program, uint64_t ticks);
 
 /* == nodes.c == */
 
 /* Finds a function's stack below `caller` (0: none). SPROF_ENOTFOUND: the recording lacks its
  * module, so the function gets no rows. */
-int calls_node_of(struct calls_program *session, uint32_t function, uint32_t caller,
+int calls_node_of(struct calls_program *program, uint32_t function, uint32_t caller,
                   uint32_t *node);
 
 /* Opens modules now, because processes end and paths change. */
@@ -197,16 +197,16 @@ int calls_outside_note_modules(struct calls_program *program);
 /* == rows.c == */
 
 /* Writes or updates the sample row. */
-int calls_put_sample(struct calls_program *session, uint64_t calls, int64_t self, uint32_t thread,
+int calls_put_sample(struct calls_program *program, uint64_t calls, int64_t self, uint32_t thread,
                      uint32_t node, struct calls_cell *cell);
 
-void calls_take_time(struct calls_program *session);
+void calls_take_time(struct calls_program *program);
 
 /* Returns an upper limit for calls and ticks of a thread. */
-uint64_t calls_most_ticks(const struct calls_program *session);
+uint64_t calls_most_ticks(const struct calls_program *program);
 
 /* Writes or updates the function's row. */
-int calls_put_row(struct calls_program *session, uint32_t thread, struct calls_cell *cell,
+int calls_put_row(struct calls_program *program, uint32_t thread, struct calls_cell *cell,
                   const struct counters_figures *figures);
 
 #endif

@@ -113,11 +113,11 @@ static struct calls_history_range *find_range(struct calls_history *history, uin
     return NULL;
 }
 
-static int put_range(struct calls_program *session, const struct probing_range *range,
+static int put_range(struct calls_program *program, const struct probing_range *range,
                      const struct calls_history_range *known, uint64_t end_ns)
 {
     struct store_selection row = {
-        .run_id = session->run->id,
+        .run_id = program->run->id,
         .number = range->number,
         .start_ns = known->since_ns,
         .end_ns = end_ns,
@@ -125,27 +125,27 @@ static int put_range(struct calls_program *session, const struct probing_range *
         .functions = range->sites,
         .cause = known->is_first ? "start" : "command",
     };
-    return sprof_vec_push(&recording_batch(session->recording)->selections, row) ? SPROF_ENOMEM : 0;
+    return sprof_vec_push(&recording_batch(program->recording)->selections, row) ? SPROF_ENOMEM : 0;
 }
 
-int calls_history_ranges(struct calls_program *session)
+int calls_history_ranges(struct calls_program *program)
 {
-    struct calls_history *history = &session->all->history;
-    const uint64_t now_ns = calls_history_time(session, sprof_clock_monotonic_ns());
+    struct calls_history *history = &program->all->history;
+    const uint64_t now_ns = calls_history_time(program, sprof_clock_monotonic_ns());
     int result = 0;
-    for (size_t i = 0; i < session->ranges.count && !result; i++) {
-        const struct probing_range *range = &session->ranges.items[i];
+    for (size_t i = 0; i < program->ranges.count && !result; i++) {
+        const struct probing_range *range = &program->ranges.items[i];
         struct calls_history_range *known = find_range(history, range->number);
         if (range->is_on && !known) {
             const bool is_first = !history->has_ranges;
             const struct calls_history_range fresh = {range->number, is_first ? 0 : now_ns,
                                                       is_first};
             history->has_ranges = true;
-            result = put_range(session, range, &fresh, 0) || sprof_vec_push(&history->ranges, fresh)
+            result = put_range(program, range, &fresh, 0) || sprof_vec_push(&history->ranges, fresh)
                          ? SPROF_ENOMEM
                          : 0;
         } else if (!range->is_on && known) {
-            result = put_range(session, range, known, now_ns);
+            result = put_range(program, range, known, now_ns);
             *known = history->ranges.items[--history->ranges.count];
         }
     }

@@ -32,8 +32,8 @@ struct calls_history_states {
 
 int calls_history_serve(struct calls_program *program);
 
-/* Records which ranges are on. `session` is the common one. */
-int calls_history_ranges(struct calls_program *session);
+/* Records which ranges are on. `program` is the common one. */
+int calls_history_ranges(struct calls_program *program);
 
 void calls_history_release(struct calls_history *history);
 
@@ -42,13 +42,13 @@ void calls_history_release(struct calls_history *history);
 struct store_probe_event;
 
 /* Converts to time of the run. */
-uint64_t calls_history_time(const struct calls_program *session, uint64_t now_ns);
+uint64_t calls_history_time(const struct calls_program *program, uint64_t now_ns);
 
 /* Writes an event of a probe. Sets its time and node. */
 int calls_history_put(struct calls_program *program, uint32_t number, uint64_t now_ns,
                       const struct store_probe_event *event);
 
-int calls_history_phase(struct calls_program *session, const char *mode);
+int calls_history_phase(struct calls_program *program, const char *mode);
 
 /* Records what a probe does from now on: "timed", "counted", "off" … For `share` see struct
  * store_probe_event. */
@@ -56,7 +56,7 @@ int calls_history_probe(struct calls_program *program, uint32_t number, const ch
                         const char *cause, double share);
 
 /* Does so for all probes, with the number of open calls. */
-int calls_history_all(struct calls_program *session, const char *what, const char *cause);
+int calls_history_all(struct calls_program *program, const char *what, const char *cause);
 
 /* Writes a probe's row, once. */
 int calls_history_describe(struct calls_program *program, uint32_t number);

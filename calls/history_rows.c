@@ -7,21 +7,21 @@
 
 enum { MOST_EVENTS = 1 << 18 }; /* so that a command in a loop does not fill the disk */
 
-uint64_t calls_history_time(const struct calls_program *session, uint64_t now_ns)
+uint64_t calls_history_time(const struct calls_program *program, uint64_t now_ns)
 {
-    const uint64_t start_ns = session->run->start_monotonic_ns;
+    const uint64_t start_ns = program->run->start_monotonic_ns;
     return now_ns > start_ns ? now_ns - start_ns : 0;
 }
 
-static int put_event(struct calls_program *session, const struct store_probe_event *event)
+static int put_event(struct calls_program *program, const struct store_probe_event *event)
 {
-    struct calls_history *history = &session->all->history;
+    struct calls_history *history = &program->all->history;
     struct store_probe_event row = *event;
     if (history->events >= MOST_EVENTS)
         return 0;
-    row.run_id = session->run->id;
+    row.run_id = program->run->id;
     row.number = ++history->events;
-    return sprof_vec_push(&recording_batch(session->recording)->probe_events, row) ? SPROF_ENOMEM
+    return sprof_vec_push(&recording_batch(program->recording)->probe_events, row) ? SPROF_ENOMEM
                                                                                    : 0;
 }
 
@@ -42,15 +42,15 @@ int calls_history_probe(struct calls_program *program, uint32_t number, const ch
     return calls_history_put(program, number, program->times.now_ns, &row);
 }
 
-int calls_history_all(struct calls_program *session, const char *what, const char *cause)
+int calls_history_all(struct calls_program *program, const char *what, const char *cause)
 {
     struct store_probe_event row = {.what = what,
                                     .cause = cause,
                                     .time_ns =
-                                        calls_history_time(session, sprof_clock_monotonic_ns())};
-    for (size_t i = 0; i < session->all->programs.count; i++)
-        row.in_flight += calls_program_at(session->all, i)->counts.in_flight;
-    return put_event(session, &row);
+                                        calls_history_time(program, sprof_clock_monotonic_ns())};
+    for (size_t i = 0; i < program->all->programs.count; i++)
+        row.in_flight += calls_program_at(program->all, i)->counts.in_flight;
+    return put_event(program, &row);
 }
 
 static int by_start(const void *address, const void *function)
@@ -111,22 +111,22 @@ int calls_history_describe(struct calls_program *program, uint32_t number)
 
 /* == Options == */
 
-static int put_number(struct calls_program *session, const char *name, double value, bool is_given)
+static int put_number(struct calls_program *program, const char *name, double value, bool is_given)
 {
     char text[48];
     snprintf(text, sizeof text, "%.10g", value);
-    return is_given ? recording_add_phase_option(session->recording, name, text) : 0;
+    return is_given ? recording_add_phase_option(program->recording, name, text) : 0;
 }
 
-static int put_flag(struct calls_program *session, const char *name, bool is_given)
+static int put_flag(struct calls_program *program, const char *name, bool is_given)
 {
-    return is_given ? recording_add_phase_option(session->recording, name, "") : 0;
+    return is_given ? recording_add_phase_option(program->recording, name, "") : 0;
 }
 
-int calls_history_phase(struct calls_program *session, const char *mode)
+int calls_history_phase(struct calls_program *program, const char *mode)
 {
-    const struct trace_options *options = &session->options;
-    int result = recording_add_phase_option(session->recording, "mode", mode);
+    const struct trace_options *options = &program->options;
+    int result = recording_add_phase_option(program->recording, "mode", mode);
     const struct {
         const char *name;
         bool is_given;
@@ -153,8 +153,8 @@ int calls_history_phase(struct calls_program *session, const char *mode)
         {"stack-check", options->warn.stack_percent},
     };
     for (size_t i = 0; i < sizeof flags / sizeof *flags && !result; i++)
-        result = put_flag(session, flags[i].name, flags[i].is_given);
+        result = put_flag(program, flags[i].name, flags[i].is_given);
     for (size_t i = 0; i < sizeof numbers / sizeof *numbers && !result; i++)
-        result = put_number(session, numbers[i].name, numbers[i].value, numbers[i].value != 0);
+        result = put_number(program, numbers[i].name, numbers[i].value, numbers[i].value != 0);
     return result;
 }

@@ -7,28 +7,28 @@
 
 #include <string.h>
 
-static const struct rules_keep *rule_of(const struct calls_program *session, uint32_t number)
+static const struct rules_keep *rule_of(const struct calls_program *program, uint32_t number)
 {
-    return &session->all->kept.rules.items[number].rule;
+    return &program->all->kept.rules.items[number].rule;
 }
 
 /* == Paths == */
 
-uint64_t calls_late_rules(const struct calls_program *session, uint64_t rules)
+uint64_t calls_late_rules(const struct calls_program *program, uint64_t rules)
 {
     uint64_t late = 0;
     for (uint64_t left = rules; left; left &= left - 1) {
         const uint32_t number = (uint32_t)__builtin_ctzll(left);
-        late |= (uint64_t)(rule_of(session, number)->late_count != 0) << number;
+        late |= (uint64_t)(rule_of(program, number)->late_count != 0) << number;
     }
     return late;
 }
 
-uint32_t calls_late_paths(const struct calls_program *session, uint64_t rules,
+uint32_t calls_late_paths(const struct calls_program *program, uint64_t rules,
                           const struct symbolize_path **list, uint32_t count)
 {
     for (; rules; rules &= rules - 1) {
-        const struct rules_keep *rule = rule_of(session, (uint32_t)__builtin_ctzll(rules));
+        const struct rules_keep *rule = rule_of(program, (uint32_t)__builtin_ctzll(rules));
         for (uint32_t i = 0; i < rule->late_count && count < CALLS_CAPTURED_MOST; i++)
             if (rule->late[i].path.name)
                 list[count++] = &rule->late[i].path;
@@ -63,12 +63,12 @@ static int matches(const struct plan_expressions *expressions, const char *class
 }
 
 /* Also tests base classes. Without debug information, the scope of the name is the class. */
-static int is_of_class(struct calls_program *session, uint32_t number,
+static int is_of_class(struct calls_program *program, uint32_t number,
                        const struct plan_function *function,
                        const struct symbolize_signature *signature)
 {
     const struct plan_expressions *expressions =
-        session->all->kept.rules.items[number].by[RULES_KEEP_BY_CLASS];
+        program->all->kept.rules.items[number].by[RULES_KEEP_BY_CLASS];
     const size_t scope = scope_length(function->name);
     const bool is_method = signature ? signature->class_count > 0 : scope > 0;
     int is = 0;
@@ -76,13 +76,13 @@ static int is_of_class(struct calls_program *session, uint32_t number,
         return 1;
     for (uint32_t i = 0; signature && i < signature->class_count && !is; i++) {
         is = matches(expressions, signature->classes[i]);
-        sprof_suggest_offer(&session->values.near_classes[number],
-                            rule_of(session, number)->expressions[RULES_KEEP_BY_CLASS],
+        sprof_suggest_offer(&program->values.near_classes[number],
+                            rule_of(program, number)->expressions[RULES_KEEP_BY_CLASS],
                             signature->classes[i]);
     }
     if (is || !is_method || !scope)
         return is;
-    return matches(expressions, sprof_arena_copy(&session->arena, function->name, scope));
+    return matches(expressions, sprof_arena_copy(&program->arena, function->name, scope));
 }
 
 /* == Functions == */
@@ -120,22 +120,22 @@ static void capture(struct calls_noted *noted, const char *name,
 }
 
 /* Makes "entry r->status". */
-static const char *name_of(struct calls_program *session, const struct rules_keep_late *late)
+static const char *name_of(struct calls_program *program, const struct rules_keep_late *late)
 {
     struct sprof_str text = {0};
     sprof_str_appendf(&text, "%s%.*s", late->at_exit || late->has_changed ? "" : "entry ",
                       (int)late->path.length, late->path.text);
-    const char *name = text.failed ? NULL : sprof_arena_text(&session->arena, text.text);
+    const char *name = text.failed ? NULL : sprof_arena_text(&program->arena, text.text);
     sprof_str_release(&text);
     return name;
 }
 
 /* *unmet: why no call can meet the test. */
-static int note_test(struct calls_program *session, uint32_t number, uint32_t test,
+static int note_test(struct calls_program *program, uint32_t number, uint32_t test,
                      const struct symbolize_located *located, struct calls_noted *noted,
                      struct calls_unmet *unmet)
 {
-    const struct rules_keep_late *late = &rule_of(session, number)->late[test];
+    const struct rules_keep_late *late = &rule_of(program, number)->late[test];
     const uint32_t needed = late->has_changed ? 2 : 1;
     const bool has_path = late->path.name != NULL;
     unmet->at = late->at;
@@ -149,7 +149,7 @@ static int note_test(struct calls_program *session, uint32_t number, uint32_t te
         unmet->what = problem_of(late, noted, located);
     if (unmet->what)
         return 0;
-    const char *name = has_path ? name_of(session, late) : "";
+    const char *name = has_path ? name_of(program, late) : "";
     if (!name)
         return SPROF_ENOMEM;
     if (has_path && (late->has_changed || !late->at_exit))
@@ -163,18 +163,18 @@ static int note_test(struct calls_program *session, uint32_t number, uint32_t te
     return 0;
 }
 
-int calls_late_note(struct calls_program *session, uint64_t rules, uint32_t captures,
+int calls_late_note(struct calls_program *program, uint64_t rules, uint32_t captures,
                     const struct plan_function *function,
                     const struct symbolize_signature *signature, struct calls_noted *noted,
                     uint64_t *unmet)
 {
     const struct symbolize_path *list[CALLS_CAPTURED_MOST];
-    uint32_t at = calls_captures_paths(session, captures, list);
+    uint32_t at = calls_captures_paths(program, captures, list);
     *unmet = 0;
     for (; rules; rules &= rules - 1) {
         const uint32_t number = (uint32_t)__builtin_ctzll(rules);
-        const struct rules_keep *rule = rule_of(session, number);
-        const int is_of = is_of_class(session, number, function, signature);
+        const struct rules_keep *rule = rule_of(program, number);
+        const int is_of = is_of_class(program, number, function, signature);
         if (is_of < 0)
             return SPROF_ENOMEM;
         bool can = is_of && (signature || !rule->late_count);
@@ -184,10 +184,10 @@ int calls_late_note(struct calls_program *session, uint64_t rules, uint32_t capt
                 has_path && at < signature->located_count ? &signature->located[at] : NULL;
             struct calls_unmet why = {.function = function};
             at += has_path;
-            if (can && note_test(session, number, i, located, noted, &why))
+            if (can && note_test(program, number, i, located, noted, &why))
                 return SPROF_ENOMEM;
             if (can && why.what)
-                session->values.unmet[number] = why;
+                program->values.unmet[number] = why;
             can &= !why.what;
         }
         *unmet |= (uint64_t)!can << number;
@@ -195,10 +195,10 @@ int calls_late_note(struct calls_program *session, uint64_t rules, uint32_t capt
     return 0;
 }
 
-int calls_late_explain(const struct calls_program *session, size_t rule, struct sprof_error *error)
+int calls_late_explain(const struct calls_program *program, size_t rule, struct sprof_error *error)
 {
-    const struct calls_unmet *unmet = &session->values.unmet[rule];
-    const char *text = rule_of(session, (uint32_t)rule)->text;
+    const struct calls_unmet *unmet = &program->values.unmet[rule];
+    const char *text = rule_of(program, (uint32_t)rule)->text;
     char before[256];
     if (!unmet->what)
         return 0;
@@ -360,10 +360,10 @@ static enum answer meets_test(const struct calls_call_values *call,
     return late->text ? is_text(&value, late) : is_number(&value, late);
 }
 
-static enum answer meets_tests(const struct calls_program *session,
+static enum answer meets_tests(const struct calls_program *program,
                                const struct calls_call_values *call, uint32_t number)
 {
-    const struct rules_keep *rule = rule_of(session, number);
+    const struct rules_keep *rule = rule_of(program, number);
     const struct calls_noted *noted = call->noted;
     enum answer all = YES;
     uint32_t tests = 0;
@@ -440,30 +440,30 @@ static struct calls_late_taken *taken_since(struct calls_late_counts *counts, ui
 }
 
 /* The program may start the rule at any moment, also again while calls wait in the rings. */
-static bool takes_next(struct calls_program *session, uint32_t number, uint64_t begin)
+static bool takes_next(struct calls_program *program, uint32_t number, uint64_t begin)
 {
-    struct probe_keep *keep = &session->process.shared->keep;
-    const struct rules_keep *of = rule_of(session, number);
+    struct probe_keep *keep = &program->process.shared->keep;
+    const struct rules_keep *of = rule_of(program, number);
     const struct probe_keep_starts *starts = &keep->starts[number];
     const uint64_t start = start_before(starts, begin), bit = UINT64_C(1) << number;
     if (!start && atomic_load(&starts->count) > PROBE_KEEP_STARTS)
         return false; /* of a start that is no longer known */
-    struct calls_late_taken *taken = taken_since(&session->kept.late[number], start);
+    struct calls_late_taken *taken = taken_since(&program->kept.late[number], start);
     if (taken->calls + 1 >= of->next && !of->load && start == start_before(starts, UINT64_MAX)) {
         atomic_fetch_or(&keep->resting, bit);
         if (start != start_before(starts, UINT64_MAX))
-            probe_keep_wake(session->process.shared, bit);
+            probe_keep_wake(program->process.shared, bit);
     }
     return taken->calls++ < of->next;
 }
 
 /* Whether a rule takes one more call: as takes_call() in the agent. */
-static bool takes_one_more(struct calls_program *session, uint32_t number,
+static bool takes_one_more(struct calls_program *program, uint32_t number,
                            const struct probe_kept *call)
 {
-    const struct rules_keep *of = rule_of(session, number);
-    struct calls_late_counts *counts = &session->kept.late[number];
-    const uint64_t second = (uint64_t)((double)call->end * session->all->clock.tick_ns / 1e9);
+    const struct rules_keep *of = rule_of(program, number);
+    struct calls_late_counts *counts = &program->kept.late[number];
+    const uint64_t second = (uint64_t)((double)call->end * program->all->clock.tick_ns / 1e9);
     if (of->every && ++counts->seen % of->every)
         return false;
     if (counts->seconds[second & 1].number != second) {
@@ -472,15 +472,15 @@ static bool takes_one_more(struct calls_program *session, uint32_t number,
     }
     if (of->first && counts->seconds[second & 1].calls++ >= of->first)
         return false;
-    return !of->next || takes_next(session, number, call->begin);
+    return !of->next || takes_next(program, number, call->begin);
 }
 
-uint64_t calls_late_meets(struct calls_program *session, const struct probe_kept *call,
+uint64_t calls_late_meets(struct calls_program *program, const struct probe_kept *call,
                           const struct calls_taken_values *values, uint64_t met, uint64_t *unread)
 {
     const uint32_t function = PROBE_LOG_FUNCTION(call->header);
     struct calls_call_values cut = {
-        .noted = calls_values_noted(&session->values, function, values ? values->place : 0),
+        .noted = calls_values_noted(&program->values, function, values ? values->place : 0),
         .kept = values ? &values->kept : NULL};
     uint64_t rules = 0;
     bool is_cut = false;
@@ -488,9 +488,9 @@ uint64_t calls_late_meets(struct calls_program *session, const struct probe_kept
     for (uint64_t left = met; left; left &= left - 1) {
         const uint32_t number = (uint32_t)__builtin_ctzll(left);
         const uint64_t bit = UINT64_C(1) << number;
-        const size_t count = session->all->kept.rules.count;
+        const size_t count = program->all->kept.rules.count;
         const struct calls_rule *rule =
-            number < count ? &session->all->kept.rules.items[number] : NULL;
+            number < count ? &program->all->kept.rules.items[number] : NULL;
         if (!rule ||
             (rule->by[RULES_KEEP_BY_THROWN] && !is_thrown(rule->by[RULES_KEEP_BY_THROWN], values)))
             continue;
@@ -499,11 +499,11 @@ uint64_t calls_late_meets(struct calls_program *session, const struct probe_kept
             is_cut = true;
         }
         const enum answer answer = !rule->rule.late_count ? YES
-                                   : is_cut               ? meets_tests(session, &cut, number)
+                                   : is_cut               ? meets_tests(program, &cut, number)
                                                           : UNKNOWN;
         *unread |= answer == UNKNOWN ? bit : 0;
         if (answer == YES &&
-            (!rules_keep_is_late(&rule->rule) || takes_one_more(session, number, call)))
+            (!rules_keep_is_late(&rule->rule) || takes_one_more(program, number, call)))
             rules |= bit;
     }
     return rules;

@@ -29,37 +29,37 @@ struct loads {
     double of[RULES_LOAD_QUANTILE + 1]; /* except quantiles, which differ by rule */
 };
 
-static struct loads measure(struct calls_program *session)
+static struct loads measure(struct calls_program *program)
 {
-    const uint64_t calls = session->counts.calls, cpu_ns = calls_program_cpu_ns(session),
-                   ns = session->times.now_ns;
-    const struct calls_kept_read *before = &session->kept;
+    const uint64_t calls = program->counts.calls, cpu_ns = calls_program_cpu_ns(program),
+                   ns = program->times.now_ns;
+    const struct calls_kept_read *before = &program->kept;
     const double seconds = before->ns && ns > before->ns ? (double)(ns - before->ns) / 1e9 : 0;
     struct loads loads = {{
-        [RULES_LOAD_OPEN] = (double)session->counts.in_flight,
-        [RULES_LOAD_RSS] = resident_of(session->process.pid),
+        [RULES_LOAD_OPEN] = (double)program->counts.in_flight,
+        [RULES_LOAD_RSS] = resident_of(program->process.pid),
     }};
     if (seconds > 0 && calls >= before->calls && cpu_ns >= before->cpu_ns) {
         loads.of[RULES_LOAD_CALLS] = (double)(calls - before->calls) / seconds;
         loads.of[RULES_LOAD_CPU] = (double)(cpu_ns - before->cpu_ns) / 1e9 / seconds;
     }
-    session->kept.calls = calls;
-    session->kept.cpu_ns = cpu_ns;
-    session->kept.ns = ns;
+    program->kept.calls = calls;
+    program->kept.cpu_ns = cpu_ns;
+    program->kept.ns = ns;
     return loads;
 }
 
-static void add_ended(const struct calls_program *session, size_t rule,
+static void add_ended(const struct calls_program *program, size_t rule,
                       uint64_t buckets[PROBE_BUCKETS])
 {
-    const struct counters_pages pages = calls_pages(session);
+    const struct counters_pages pages = calls_pages(program);
     const uint32_t slabs = counters_slab_count(&pages);
     for (uint32_t slab = 0; slab < slabs; slab++) {
-        struct counters_walk walk = counters_walk_stats(&pages, slab, session->probes.count);
+        struct counters_walk walk = counters_walk_stats(&pages, slab, program->probes.count);
         while (counters_walk_next(&walk)) {
             const struct probe_stat *stat = walk.entry;
             if (!stat->ended ||
-                !(atomic_load(&session->process.shared->keep_of.masks[walk.index]) >> rule & 1))
+                !(atomic_load(&program->process.shared->keep_of.masks[walk.index]) >> rule & 1))
                 continue;
             const struct counters_figures figures =
                 counters_figures_read(&pages, stat - walk.index, walk.index, true);
@@ -70,46 +70,46 @@ static void add_ended(const struct calls_program *session, size_t rule,
 }
 
 /* Returns ns since the last check; 0: unknown. */
-static double quantile_of(struct calls_program *session, size_t rule, double part)
+static double quantile_of(struct calls_program *program, size_t rule, double part)
 {
     enum { CALLS_LEAST = 5 };
     uint64_t now[PROBE_BUCKETS] = {0}, lately[PROBE_BUCKETS], calls = 0;
-    if (!session->kept.ended)
-        session->kept.ended = calloc(PROBE_KEEP_RULES, sizeof *session->kept.ended);
-    if (!session->kept.ended || session->memory.no_histograms)
+    if (!program->kept.ended)
+        program->kept.ended = calloc(PROBE_KEEP_RULES, sizeof *program->kept.ended);
+    if (!program->kept.ended || program->memory.no_histograms)
         return 0;
-    add_ended(session, rule, now);
-    uint64_t *before = session->kept.ended[rule];
+    add_ended(program, rule, now);
+    uint64_t *before = program->kept.ended[rule];
     for (size_t b = 0; b < PROBE_BUCKETS; b++) {
         lately[b] = now[b] > before[b] ? now[b] - before[b] : 0; /* counts fall when threads end */
         calls += lately[b];
     }
     memcpy(before, now, sizeof now);
-    return calls < CALLS_LEAST ? 0 : counters_quantile(lately, part) * session->all->clock.tick_ns;
+    return calls < CALLS_LEAST ? 0 : counters_quantile(lately, part) * program->all->clock.tick_ns;
 }
 
-void calls_keep_forget_load(struct calls_program *session)
+void calls_keep_forget_load(struct calls_program *program)
 {
-    free(session->kept.ended);
-    session->kept.ended = NULL;
+    free(program->kept.ended);
+    program->kept.ended = NULL;
 }
 
-void calls_keep_check_load(struct calls_program *session)
+void calls_keep_check_load(struct calls_program *program)
 {
-    const struct calls_kept *kept = &session->all->kept;
-    struct probe_shared *shared = session->process.shared;
+    const struct calls_kept *kept = &program->all->kept;
+    struct probe_shared *shared = program->process.shared;
     uint64_t of_load = 0, resting = 0;
     for (size_t i = 0; i < kept->rules.count; i++)
         of_load |= (uint64_t)(kept->rules.items[i].rule.load != RULES_LOAD_ANY) << i;
     const uint64_t before = atomic_load(&shared->keep.resting) & of_load;
     /* commands call this more often */
-    if (!of_load || (session->kept.ns && session->times.now_ns - session->kept.ns < LOOK_NS))
+    if (!of_load || (program->kept.ns && program->times.now_ns - program->kept.ns < LOOK_NS))
         return;
-    const struct loads loads = measure(session);
+    const struct loads loads = measure(program);
     for (size_t i = 0; i < kept->rules.count; i++) {
         const struct rules_keep *rule = &kept->rules.items[i].rule;
         const double load = rule->load == RULES_LOAD_QUANTILE
-                                ? quantile_of(session, i, rule->quantile)
+                                ? quantile_of(program, i, rule->quantile)
                                 : loads.of[rule->load];
         if (rule->load && !(load > rule->load_over))
             resting |= UINT64_C(1) << i;
@@ -118,9 +118,9 @@ void calls_keep_check_load(struct calls_program *session)
         return;
     atomic_fetch_or(&shared->keep.resting, resting);
     atomic_fetch_and(&shared->keep.resting, resting | ~of_load);
-    for (size_t i = 0; i < session->probes.count; i++) {
+    for (size_t i = 0; i < program->probes.count; i++) {
         const uint64_t mask = atomic_load(&shared->keep_of.masks[i]);
         if (mask & (resting ^ before))
-            calls_keep_write(session, (uint32_t)i, mask);
+            calls_keep_write(program, (uint32_t)i, mask);
     }
 }

@@ -5,8 +5,8 @@
 #include "calls/program.h"
 
 /* Suspends or resumes rules by the load since the last check. */
-void calls_keep_check_load(struct calls_program *session);
+void calls_keep_check_load(struct calls_program *program);
 
-void calls_keep_forget_load(struct calls_program *session);
+void calls_keep_forget_load(struct calls_program *program);
 
 #endif

@@ -149,11 +149,11 @@ static uint64_t rests_by_load(const struct probe_shared *shared)
 }
 
 /* Disables the comparison while it changes. */
-void calls_keep_write(struct calls_program *session, uint32_t function, uint64_t mask)
+void calls_keep_write(struct calls_program *program, uint32_t function, uint64_t mask)
 {
-    struct probe_shared *shared = session->process.shared;
+    struct probe_shared *shared = program->process.shared;
     struct probe_keep_quick *to = &shared->keep_of.quick[function];
-    const struct calls_noted *noted = calls_values_noted(&session->values, function, 0);
+    const struct calls_noted *noted = calls_values_noted(&program->values, function, 0);
     const struct probe_keep_quick quick = find_quick(shared, noted, mask & ~rests_by_load(shared));
     if (mask && function >= atomic_load(&shared->keep_functions))
         atomic_store(&shared->keep_functions, function + 1);
@@ -170,10 +170,10 @@ void calls_keep_write(struct calls_program *session, uint32_t function, uint64_t
     to->units = quick.units;
 }
 
-void calls_keep_clear_slowest(struct calls_program *session)
+void calls_keep_clear_slowest(struct calls_program *program)
 {
-    struct probe_shared *shared = session->process.shared;
-    for (size_t i = 0; i < session->probes.count; i++) {
+    struct probe_shared *shared = program->process.shared;
+    for (size_t i = 0; i < program->probes.count; i++) {
         const uint64_t mask = atomic_load(&shared->keep_of.masks[i]);
         bool has_list = false;
         for (uint64_t left = mask; left; left &= left - 1)
@@ -181,6 +181,6 @@ void calls_keep_clear_slowest(struct calls_program *session)
         for (size_t k = 0; has_list && k < PROBE_KEEP_SLOWEST; k++)
             atomic_store(&shared->keep_of.slowest[i].ticks[k], 0);
         if (has_list)
-            calls_keep_write(session, (uint32_t)i, mask);
+            calls_keep_write(program, (uint32_t)i, mask);
     }
 }

@@ -14,8 +14,8 @@ enum calls_keep_range calls_keep_compare(const struct probe_binding *binding,
 
 /* Writes a function's rules (`mask`) and its comparison. Rules with tests match no call until their
  * values are bound. */
-void calls_keep_write(struct calls_program *session, uint32_t function, uint64_t mask);
+void calls_keep_write(struct calls_program *program, uint32_t function, uint64_t mask);
 
-void calls_keep_clear_slowest(struct calls_program *session);
+void calls_keep_clear_slowest(struct calls_program *program);
 
 #endif

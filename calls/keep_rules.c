@@ -121,22 +121,22 @@ void calls_keep_release(struct calls_trace *trace)
 
 /* == For the agent == */
 
-static void allow_none(struct calls_program *session)
+static void allow_none(struct calls_program *program)
 {
-    struct probe_shared *shared = session->process.shared;
-    for (uint32_t i = 0; i <= session->capacity; i++)
+    struct probe_shared *shared = program->process.shared;
+    for (uint32_t i = 0; i <= program->capacity; i++)
         atomic_store_explicit(&shared->keep_of.quick[i].least, INT64_MAX, memory_order_relaxed);
 }
 
-void calls_keep_make(struct calls_program *session)
+void calls_keep_make(struct calls_program *program)
 {
-    if (calls_keeps(session))
-        allow_none(session);
+    if (calls_keeps(program))
+        allow_none(program);
 }
 
-static int64_t ticks_of(const struct calls_program *session, bool has, uint64_t ns)
+static int64_t ticks_of(const struct calls_program *program, bool has, uint64_t ns)
 {
-    return has && ns ? (int64_t)ceil((double)ns / session->all->clock.tick_ns) : INT64_MIN;
+    return has && ns ? (int64_t)ceil((double)ns / program->all->clock.tick_ns) : INT64_MIN;
 }
 
 /* Rounds a number that no single equals toward `inside`, into the range. */
@@ -184,26 +184,26 @@ static bool needs_beginning(const struct rules_keep *rule)
 }
 
 /* Whether a program has kept the call for which `sprof ctl keep-next RE` has asked. */
-static bool has_next(const struct calls_program *session, size_t i)
+static bool has_next(const struct calls_program *program, size_t i)
 {
-    const struct calls_rule *rule = &session->all->kept.rules.items[i];
-    bool has = session->all->kept.fired[i] > rule->fired_before;
-    for (size_t p = 0; p < session->all->programs.count; p++)
+    const struct calls_rule *rule = &program->all->kept.rules.items[i];
+    bool has = program->all->kept.fired[i] > rule->fired_before;
+    for (size_t p = 0; p < program->all->programs.count; p++)
         has |=
-            atomic_load(&calls_program_at(session->all, p)->process.shared->keep.resting) >> i & 1;
+            atomic_load(&calls_program_at(program->all, p)->process.shared->keep.resting) >> i & 1;
     return rule->is_asked && has;
 }
 
 /* The agent saves arguments for a late rule only after `since` is written. */
-static void write_rule(struct calls_program *session, size_t i, bool is_late)
+static void write_rule(struct calls_program *program, size_t i, bool is_late)
 {
-    const struct rules_keep *rule = &session->all->kept.rules.items[i].rule;
-    struct probe_keep *keep = &session->process.shared->keep;
+    const struct rules_keep *rule = &program->all->kept.rules.items[i].rule;
+    struct probe_keep *keep = &program->process.shared->keep;
     const bool counts = !rules_keep_is_late(rule); /* otherwise the tracer counts */
-    keep->second_ticks = (uint64_t)(1e9 / session->all->clock.tick_ns);
+    keep->second_ticks = (uint64_t)(1e9 / program->all->clock.tick_ns);
     keep->rules[i] = (struct probe_keep_rule){
-        .over = ticks_of(session, rule->has_over, rule->over_ns),
-        .self = ticks_of(session, rule->has_self, rule->self_ns),
+        .over = ticks_of(program, rule->has_over, rule->over_ns),
+        .self = ticks_of(program, rule->has_self, rule->self_ns),
         .every = counts ? rule->every : 0,
         .first = counts ? rule->first : 0,
         .throws = rule->throws,
@@ -215,8 +215,8 @@ static void write_rule(struct calls_program *session, size_t i, bool is_late)
     };
     write_tests(&keep->rules[i], rule);
     if (rule->expressions[RULES_KEEP_BY_BELOW])
-        atomic_fetch_or(&session->process.shared->keep_within.rules, UINT64_C(1) << i);
-    if (rule->load || rule->waits || has_next(session, i))
+        atomic_fetch_or(&program->process.shared->keep_within.rules, UINT64_C(1) << i);
+    if (rule->load || rule->waits || has_next(program, i))
         atomic_fetch_or(&keep->resting, UINT64_C(1) << i);
 }
 
@@ -225,13 +225,13 @@ static bool may_apply(const struct probing_probe *probe)
     return probe->is_chosen || probe->is_spare;
 }
 
-static int set_function(struct calls_program *session, uint32_t function, struct sprof_error *error)
+static int set_function(struct calls_program *program, uint32_t function, struct sprof_error *error)
 {
-    const struct plan_function *named = session->probes.items[function].function;
+    const struct plan_function *named = program->probes.items[function].function;
     uint64_t mask = 0, above = 0;
-    for (size_t i = 0; i < session->all->kept.rules.count; i++) {
-        const struct calls_rule *rule = &session->all->kept.rules.items[i];
-        const bool is_on = calls_keep_is_on(session, i);
+    for (size_t i = 0; i < program->all->kept.rules.count; i++) {
+        const struct calls_rule *rule = &program->all->kept.rules.items[i];
+        const bool is_on = calls_keep_is_on(program, i);
         const int found = is_on ? matches_name(rule, named, error) : 0,
                   is_above = is_on ? matches_above(rule, named, error) : 0;
         if (found < 0 || is_above < 0)
@@ -239,16 +239,16 @@ static int set_function(struct calls_program *session, uint32_t function, struct
         mask |= (uint64_t)(found != 0) << i;
         above |= (uint64_t)(is_above != 0) << i;
     }
-    atomic_store(&session->process.shared->keep_within.of[function], above);
-    calls_keep_write(session, function, mask);
+    atomic_store(&program->process.shared->keep_within.of[function], above);
+    calls_keep_write(program, function, mask);
     return 0;
 }
 
-static int report_unfound(const struct calls_program *session, struct sprof_error *error)
+static int report_unfound(const struct calls_program *program, struct sprof_error *error)
 {
     int result = 0;
-    for (size_t i = 0; i < session->all->kept.rules.count && !result; i++) {
-        const struct calls_rule *rule = &session->all->kept.rules.items[i];
+    for (size_t i = 0; i < program->all->kept.rules.count && !result; i++) {
+        const struct calls_rule *rule = &program->all->kept.rules.items[i];
         const struct {
             const char *option, *text;
             const struct plan_expressions *expressions;
@@ -259,41 +259,41 @@ static int report_unfound(const struct calls_program *session, struct sprof_erro
                      rule->by[RULES_KEEP_BY_BELOW]}};
         for (size_t k = 0; k < sizeof each / sizeof *each && !result; k++)
             if (each[k].text)
-                result = probing_report_unfound(&session->probing, each[k].option, each[k].text,
+                result = probing_report_unfound(&program->probing, each[k].option, each[k].text,
                                                 each[k].expressions, true, error);
     }
     return result;
 }
 
-int calls_keep_begin(struct calls_program *session, size_t first, struct sprof_error *error)
+int calls_keep_begin(struct calls_program *program, size_t first, struct sprof_error *error)
 {
-    const size_t count = session->all->kept.rules.count;
+    const size_t count = program->all->kept.rules.count;
     int result = 0;
-    calls_find_tick(session);
+    calls_find_tick(program);
     for (size_t i = 0; i < count && !first; i++)
-        write_rule(session, i, false);
-    for (size_t i = first; i < session->probes.count && !result && count; i++)
-        if (may_apply(&session->probes.items[i]))
-            result = set_function(session, (uint32_t)i, error);
-    if (!result && !first && !session->options.children && !probing_has_others(&session->probing))
-        result = report_unfound(session, error);
+        write_rule(program, i, false);
+    for (size_t i = first; i < program->probes.count && !result && count; i++)
+        if (may_apply(&program->probes.items[i]))
+            result = set_function(program, (uint32_t)i, error);
+    if (!result && !first && !program->options.children && !probing_has_others(&program->probing))
+        result = report_unfound(program, error);
     return result;
 }
 
 /* == Changes while a trace runs == */
 
 /* Kept calls need the number in each open call. */
-static int refuse_rules(const struct calls_program *session, struct sprof_error *error)
+static int refuse_rules(const struct calls_program *program, struct sprof_error *error)
 {
-    const struct trace_options *options = &session->options;
+    const struct trace_options *options = &program->options;
     const char *reason =
-        !session->way->has_agent    ? "by uprobes, which count calls without their callers"
+        !program->way->has_agent    ? "by uprobes, which count calls without their callers"
         : options->all_points       ? "with --all-points, whose places are no calls"
-        : session->points           ? "with call points, which are no calls"
+        : program->points           ? "with call points, which are no calls"
         : options->max_overhead > 0 ? "with --max-overhead, which leaves some calls without times"
-        : session->mode != TRACE_STATS
+        : program->mode != TRACE_STATS
             ? "in another mode than stats: `sprof ctl mode stats` comes first"
-        : session->log.has_rings && !calls_keeps(session)
+        : program->log.has_rings && !calls_keeps(program)
             ? "that has logged calls, of which some may be open"
             : NULL;
     return reason
@@ -336,13 +336,13 @@ static int add_to(struct calls_program *program, size_t i, struct found *found,
     return result;
 }
 
-static void end_rule(struct calls_program *session, size_t i)
+static void end_rule(struct calls_program *common, size_t i)
 {
-    struct calls_rule *rule = &session->all->kept.rules.items[i];
+    struct calls_rule *rule = &common->all->kept.rules.items[i];
     rule->is_over = true;
-    rule->to_ns = sprof_clock_monotonic_ns() - session->run->start_monotonic_ns;
-    for (size_t p = 0; p < session->all->programs.count; p++) {
-        struct calls_program *program = calls_program_at(session->all, p);
+    rule->to_ns = sprof_clock_monotonic_ns() - common->run->start_monotonic_ns;
+    for (size_t p = 0; p < common->all->programs.count; p++) {
+        struct calls_program *program = calls_program_at(common->all, p);
         calls_keep_read(program);
         for (size_t f = 0; f < program->probes.count; f++) {
             const uint64_t mask = atomic_load(&program->process.shared->keep_of.masks[f]);
@@ -353,13 +353,13 @@ static void end_rule(struct calls_program *session, size_t i)
     }
 }
 
-static int refuse_expression(const struct calls_program *session, const char *expression,
+static int refuse_expression(const struct calls_program *common, const char *expression,
                              const char *what, struct sprof_error *error)
 {
     struct sprof_suggestions near = {0};
     struct sprof_str text = {0};
-    for (size_t p = 0; p < session->all->programs.count; p++) {
-        const struct calls_program *program = calls_program_at(session->all, p);
+    for (size_t p = 0; p < common->all->programs.count; p++) {
+        const struct calls_program *program = calls_program_at(common->all, p);
         for (size_t f = 0; f < program->probes.count; f++)
             if (probing_may_be_chosen(&program->probing, &program->probes.items[f]))
                 sprof_suggest_offer(&near, expression, program->probes.items[f].function->name);
@@ -373,23 +373,23 @@ static int refuse_expression(const struct calls_program *session, const char *ex
     return result;
 }
 
-static int refuse_useless(const struct calls_program *session, size_t i, const struct found *found,
+static int refuse_useless(const struct calls_program *program, size_t i, const struct found *found,
                           struct sprof_error *error)
 {
-    const struct rules_keep *rule = &session->all->kept.rules.items[i].rule;
+    const struct rules_keep *rule = &program->all->kept.rules.items[i].rule;
     const char *const below = rule->expressions[RULES_KEEP_BY_BELOW];
     const char *const call =
         rule->function ? rule->function : rule->expressions[RULES_KEEP_BY_CALL];
     /* A drill-down finds values once functions have probes. */
-    bool is_bound = !calls_values_needs(rule) || session->options.drill.adaptive;
-    for (size_t p = 0; p < session->all->programs.count; p++)
-        is_bound |= calls_program_at(session->all, p)->values.bound >> i & 1;
-    if (session->all->may_grow)
+    bool is_bound = !calls_values_needs(rule) || program->options.drill.adaptive;
+    for (size_t p = 0; p < program->all->programs.count; p++)
+        is_bound |= calls_program_at(program->all, p)->values.bound >> i & 1;
+    if (program->all->may_grow)
         return 0;
     if (!found->functions)
-        return refuse_expression(session, call ? call : "", "", error);
+        return refuse_expression(program, call ? call : "", "", error);
     if (below && !found->above)
-        return refuse_expression(session, below, "below: ", error);
+        return refuse_expression(program, below, "below: ", error);
     return is_bound ? 0
                     : sprof_error_set(error, SPROF_ENOTFOUND, 0,
                                       "by debug information none of these functions %s, so the "
@@ -397,28 +397,28 @@ static int refuse_useless(const struct calls_program *session, size_t i, const s
                                       calls_values_lack(rule), rule->text);
 }
 
-static int add_rule(struct calls_program *session, const char *text, struct sprof_str *answer,
+static int add_rule(struct calls_program *program, const char *text, struct sprof_str *answer,
                     struct sprof_error *error)
 {
-    const size_t i = session->all->kept.rules.count;
+    const size_t i = program->all->kept.rules.count;
     struct found found = {0};
-    int result = refuse_rules(session, error);
+    int result = refuse_rules(program, error);
     if (!result && i == PROBE_KEEP_RULES)
         result = refuse_more(i + 1, error);
     if (!result && !i)
-        for (size_t p = 0; p < session->all->programs.count; p++)
-            allow_none(calls_program_at(session->all, p));
+        for (size_t p = 0; p < program->all->programs.count; p++)
+            allow_none(calls_program_at(program->all, p));
     if (!result)
-        result = append(session->all, text,
-                        sprof_clock_monotonic_ns() - session->run->start_monotonic_ns, error);
+        result = append(program->all, text,
+                        sprof_clock_monotonic_ns() - program->run->start_monotonic_ns, error);
     if (result)
         return result;
-    for (size_t p = 0; p < session->all->programs.count && !result; p++)
-        result = add_to(calls_program_at(session->all, p), i, &found, error);
+    for (size_t p = 0; p < program->all->programs.count && !result; p++)
+        result = add_to(calls_program_at(program->all, p), i, &found, error);
     if (!result)
-        result = refuse_useless(session, i, &found, error);
+        result = refuse_useless(program, i, &found, error);
     if (result)
-        end_rule(session, i);
+        end_rule(program, i);
     else
         sprof_str_appendf(answer, "rule %zu holds for %zu function%s", i + 1, found.functions,
                           sprof_plural(found.functions));
@@ -426,9 +426,9 @@ static int add_rule(struct calls_program *session, const char *text, struct spro
 }
 
 /* Finds "#3" or a text. Returns rules.count if there is none. */
-static size_t find_rule(const struct calls_program *session, const char *named)
+static size_t find_rule(const struct calls_program *program, const char *named)
 {
-    const struct calls_kept *kept = &session->all->kept;
+    const struct calls_kept *kept = &program->all->kept;
     char *end = NULL;
     const unsigned long number = *named == '#' ? strtoul(named + 1, &end, 10) : 0;
     if (end)
@@ -439,41 +439,41 @@ static size_t find_rule(const struct calls_program *session, const char *named)
     return kept->rules.count;
 }
 
-static int take_back(struct calls_program *session, const char *named, struct sprof_str *answer,
+static int take_back(struct calls_program *program, const char *named, struct sprof_str *answer,
                      struct sprof_error *error)
 {
-    const size_t i = find_rule(session, named), count = session->all->kept.rules.count;
-    if (i == count || session->all->kept.rules.items[i].is_over)
+    const size_t i = find_rule(program, named), count = program->all->kept.rules.count;
+    if (i == count || program->all->kept.rules.items[i].is_over)
         return sprof_error_set(error, SPROF_EUSAGE, 0,
                                i == count ? "there is no rule %.200s: `sprof ctl keep` lists them"
                                           : "rule %.200s is over: `sprof ctl keep` lists them",
                                named);
-    end_rule(session, i);
+    end_rule(program, i);
     sprof_str_appendf(answer, "rule %zu is over; it has kept %s call%s", i + 1,
-                      sprof_digits_of(session->all->kept.fired[i]).text,
-                      sprof_plural(session->all->kept.fired[i]));
+                      sprof_digits_of(program->all->kept.fired[i]).text,
+                      sprof_plural(program->all->kept.fired[i]));
     return 0;
 }
 
-static bool waits(const struct calls_program *session, size_t i)
+static bool waits(const struct calls_program *program, size_t i)
 {
-    bool does = session->all->kept.rules.items[i].rule.waits;
-    for (size_t p = 0; p < session->all->programs.count; p++)
+    bool does = program->all->kept.rules.items[i].rule.waits;
+    for (size_t p = 0; p < program->all->programs.count; p++)
         does &=
-            atomic_load(&calls_program_at(session->all, p)->process.shared->keep.resting) >> i & 1;
+            atomic_load(&calls_program_at(program->all, p)->process.shared->keep.resting) >> i & 1;
     return does;
 }
 
-static int list_rules(struct calls_program *session, struct sprof_str *answer)
+static int list_rules(struct calls_program *program, struct sprof_str *answer)
 {
-    const struct calls_kept *kept = &session->all->kept;
-    for (size_t p = 0; p < session->all->programs.count; p++)
-        calls_keep_read(calls_program_at(session->all, p));
+    const struct calls_kept *kept = &program->all->kept;
+    for (size_t p = 0; p < program->all->programs.count; p++)
+        calls_keep_read(calls_program_at(program->all, p));
     sprof_str_append(answer, "number#\tstate\tsince#\ttested#\tmet#\tkept#\tdropped#\trule\n");
     for (size_t i = 0; i < kept->rules.count; i++)
         sprof_str_appendf(answer, "%zu\t%s\t%.1f\t%llu\t%llu\t%llu\t%llu\t%s\n", i + 1,
                           kept->rules.items[i].is_over ? "over"
-                          : waits(session, i)          ? "waits"
+                          : waits(program, i)          ? "waits"
                                                        : "on",
                           (double)kept->rules.items[i].from_ns / 1e9,
                           (unsigned long long)kept->tested[i], (unsigned long long)kept->fired[i],
@@ -482,21 +482,21 @@ static int list_rules(struct calls_program *session, struct sprof_str *answer)
     return 0;
 }
 
-static void take_next(struct calls_program *session, size_t i)
+static void take_next(struct calls_program *program, size_t i)
 {
-    for (size_t p = 0; p < session->all->programs.count; p++)
-        probe_keep_take_next(calls_program_at(session->all, p)->process.shared, UINT64_C(1) << i);
+    for (size_t p = 0; p < program->all->programs.count; p++)
+        probe_keep_take_next(calls_program_at(program->all, p)->process.shared, UINT64_C(1) << i);
 }
 
-static int take_waiting(struct calls_program *session, struct sprof_str *answer,
+static int take_waiting(struct calls_program *program, struct sprof_str *answer,
                         struct sprof_error *error)
 {
-    const struct calls_kept *kept = &session->all->kept;
+    const struct calls_kept *kept = &program->all->kept;
     size_t count = 0;
     for (size_t i = 0; i < kept->rules.count; i++) {
         if (!kept->rules.items[i].rule.waits || kept->rules.items[i].is_over)
             continue;
-        take_next(session, i);
+        take_next(program, i);
         count++;
     }
     if (!count)
@@ -508,36 +508,36 @@ static int take_waiting(struct calls_program *session, struct sprof_str *answer,
     return 0;
 }
 
-int calls_keep_next(struct calls_program *session, const char *function, struct sprof_str *answer,
+int calls_keep_next(struct calls_program *program, const char *function, struct sprof_str *answer,
                     struct sprof_error *error)
 {
     struct sprof_str rule = {0};
     const char *quote = strstr(function, " while ") ? "\"" : "";
     if (!*function)
-        return take_waiting(session, answer, error);
+        return take_waiting(program, answer, error);
     sprof_str_appendf(&rule, "next 1 : %s%s%s", quote, function, quote);
     if (rule.failed)
         return sprof_error_memory(error);
-    const size_t i = find_rule(session, rule.text);
+    const size_t i = find_rule(program, rule.text);
     int result = 0;
-    if (i == session->all->kept.rules.count) {
-        result = add_rule(session, rule.text, answer, error);
+    if (i == program->all->kept.rules.count) {
+        result = add_rule(program, rule.text, answer, error);
     } else {
-        take_next(session, i);
+        take_next(program, i);
         sprof_str_appendf(answer, "rule %zu takes the next call", i + 1);
     }
     if (!result) {
-        session->all->kept.rules.items[i].is_asked = true;
-        session->all->kept.rules.items[i].fired_before = session->all->kept.fired[i];
+        program->all->kept.rules.items[i].is_asked = true;
+        program->all->kept.rules.items[i].fired_before = program->all->kept.fired[i];
     }
     sprof_str_release(&rule);
     return result;
 }
 
-int calls_keep_change(struct calls_program *session, const char *change, struct sprof_str *answer,
+int calls_keep_change(struct calls_program *program, const char *change, struct sprof_str *answer,
                       struct sprof_error *error)
 {
-    return *change == '-' ? take_back(session, change + 1, answer, error)
-           : *change      ? add_rule(session, change + (*change == '+'), answer, error)
-                          : list_rules(session, answer);
+    return *change == '-' ? take_back(program, change + 1, answer, error)
+           : *change      ? add_rule(program, change + (*change == '+'), answer, error)
+                          : list_rules(program, answer);
 }

@@ -12,29 +12,29 @@ int calls_keep_open(struct calls_trace *trace, const struct trace_options *optio
 void calls_keep_release(struct calls_trace *trace);
 
 /* True also after rules have ended. */
-static inline bool calls_keeps(const struct calls_program *session)
+static inline bool calls_keeps(const struct calls_program *program)
 {
-    return session->all->kept.rules.count > 0;
+    return program->all->kept.rules.count > 0;
 }
 
-static inline bool calls_keep_is_on(const struct calls_program *session, size_t rule)
+static inline bool calls_keep_is_on(const struct calls_program *program, size_t rule)
 {
-    return !session->all->kept.rules.items[rule].is_over;
+    return !program->all->kept.rules.items[rule].is_over;
 }
 
 /* In new shared memory no call meets a rule. */
-void calls_keep_make(struct calls_program *session);
+void calls_keep_make(struct calls_program *program);
 
-int calls_keep_begin(struct calls_program *session, size_t first, struct sprof_error *error);
+int calls_keep_begin(struct calls_program *program, size_t first, struct sprof_error *error);
 
 /* Adds "RULE" or "+RULE", ends "-#N" or "-RULE", or lists rules for "". Read all figures first:
  * earlier calls are not tested. */
-int calls_keep_change(struct calls_program *session, const char *change, struct sprof_str *answer,
+int calls_keep_change(struct calls_program *program, const char *change, struct sprof_str *answer,
                       struct sprof_error *error);
 
 /* Has rules that wait take their next call again; with an expression for functions, the rule "next
  * 1 : RE", which is added if there is none. */
-int calls_keep_next(struct calls_program *session, const char *function, struct sprof_str *answer,
+int calls_keep_next(struct calls_program *program, const char *function, struct sprof_str *answer,
                     struct sprof_error *error);
 
 #endif

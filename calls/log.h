@@ -30,28 +30,28 @@ static inline enum store_exit calls_log_exit(uint64_t header)
 }
 
 /* Writes the agent's features, by options and mode. */
-void calls_set_extras(struct calls_program *session);
+void calls_set_extras(struct calls_program *program);
 
-void calls_log_begin(struct calls_program *session);
+void calls_log_begin(struct calls_program *program);
 
 /* Reads a ring, as far as the database keeps up. */
-int calls_log_read(struct calls_program *session, struct calls_thread *thread, uint32_t slab);
+int calls_log_read(struct calls_program *program, struct calls_thread *thread, uint32_t slab);
 
 /* Reads all and writes open calls. `is_last`: the program's trace ends, else the
  * thread. */
-int calls_log_end(struct calls_program *session, struct calls_thread *thread, uint32_t slab,
+int calls_log_end(struct calls_program *program, struct calls_thread *thread, uint32_t slab,
                   bool is_last);
 
 /* Excludes calls in the ring that ended before a clear. */
-void calls_log_note_clear(const struct calls_program *session, struct calls_thread *thread,
+void calls_log_note_clear(const struct calls_program *program, struct calls_thread *thread,
                           uint32_t slab);
 
 /* Drops the log. Open calls begin now. */
-void calls_log_clear(struct calls_program *session, uint64_t now_ns);
+void calls_log_clear(struct calls_program *program, uint64_t now_ns);
 
 /* Counts unlogged calls, and ends a full log. */
-int calls_log_serve(struct calls_program *session);
+int calls_log_serve(struct calls_program *program);
 
-bool calls_log_wants_flush(struct calls_program *session);
+bool calls_log_wants_flush(struct calls_program *program);
 
 #endif

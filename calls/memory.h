@@ -22,16 +22,16 @@ struct calls_memory_sums {
 };
 
 /* Drops percentiles, then figures of functions new to a thread. */
-int calls_memory_serve(struct calls_program *session);
+int calls_memory_serve(struct calls_program *program);
 
 /* == beyond.c == */
 
 /* Allocates counters for calls without room. */
-int calls_beyond_begin(struct calls_program *session);
+int calls_beyond_begin(struct calls_program *program);
 
 /* Adds these calls to the shared row. */
-int calls_beyond_collect(struct calls_program *session);
+int calls_beyond_collect(struct calls_program *program);
 
-void calls_beyond_clear(struct calls_program *session);
+void calls_beyond_clear(struct calls_program *program);
 
 #endif

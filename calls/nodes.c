@@ -2,19 +2,19 @@
 #include "calls/program.h"
 #include "probing/probing.h"
 
-int calls_node_of(struct calls_program *session, uint32_t function, uint32_t caller, uint32_t *node)
+int calls_node_of(struct calls_program *program, uint32_t function, uint32_t caller, uint32_t *node)
 {
-    struct probing_probe *probe = &session->probes.items[function];
+    struct probing_probe *probe = &program->probes.items[function];
     *node = probe->node;
     if (!caller && probe->node)
         return 0;
-    const struct probing_file *file = &session->files.items[probe->file];
+    const struct probing_file *file = &program->files.items[probe->file];
     const int result =
         file->module
-            ? recording_child_in(session->recording, caller, file->module,
+            ? recording_child_in(program->recording, caller, file->module,
                                  probe->function->start + file->offset + probe->further, node)
-            : recording_child_at(session->recording, caller, session->process.pid,
-                                 file->bias + probe->function->start, session->times.start.ns,
+            : recording_child_at(program->recording, caller, program->process.pid,
+                                 file->bias + probe->function->start, program->times.start.ns,
                                  node);
     if (!result && !caller)
         probe->node = *node;
@@ -44,18 +44,18 @@ void calls_program_note_modules(struct calls_program *program)
     }
 }
 
-int calls_outside_note_modules(struct calls_program *session)
+int calls_outside_note_modules(struct calls_program *program)
 {
     const uint64_t now_ns = sprof_clock_monotonic_ns();
     const size_t count =
-        session->outside && session->outside->is_new ? session->outside->targets.count : 0;
+        program->outside && program->outside->is_new ? program->outside->targets.count : 0;
     for (size_t i = 0; i < count; i++) {
-        struct probing_outside_target *target = &session->outside->targets.items[i];
+        struct probing_outside_target *target = &program->outside->targets.items[i];
         if (!target->module)
-            target->module = recording_module_at(session->recording, session->process.pid,
+            target->module = recording_module_at(program->recording, program->process.pid,
                                                  target->address, now_ns, &target->offset);
     }
-    if (session->outside)
-        session->outside->is_new = false;
+    if (program->outside)
+        program->outside->is_new = false;
     return 0;
 }

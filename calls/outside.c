@@ -14,12 +14,12 @@ static int64_t fresh_time(int64_t now, int64_t before, uint64_t most)
     return counters_limit_time((int64_t)((uint64_t)now - (uint64_t)before), most);
 }
 
-static void read_one(struct calls_program *session, const struct probe_stat *stat,
+static void read_one(struct calls_program *program, const struct probe_stat *stat,
                      struct probing_outside_sum *before, struct probing_outside_target *target)
 {
-    const uint64_t most = calls_most_ticks(session);
+    const uint64_t most = calls_most_ticks(program);
     const uint64_t calls = counters_limit(stat->ended - before->calls, most);
-    session->outside->calls += calls;
+    program->outside->calls += calls;
     target->sum.calls += calls;
     target->sum.self += fresh_time(stat->self, before->self, most);
     target->sum.total += fresh_time(stat->total, before->total, most);
@@ -28,12 +28,12 @@ static void read_one(struct calls_program *session, const struct probe_stat *sta
     *before = (struct probing_outside_sum){.calls = stat->ended, stat->self, stat->total};
 }
 
-int calls_outside_read(struct calls_program *session, uint32_t slab, bool ends)
+int calls_outside_read(struct calls_program *program, uint32_t slab, bool ends)
 {
-    struct probing_outside *outside = session->outside;
+    struct probing_outside *outside = program->outside;
     if (!outside || !outside->targets.count)
         return 0;
-    const struct counters_pages pages = calls_pages(session);
+    const struct counters_pages pages = calls_pages(program);
     const uint64_t size = sizeof(struct probe_stat);
     const uint64_t begin = counters_slab_offset(&pages, slab) + outside->first * size,
                    end = begin + outside->targets.count * size;
@@ -48,7 +48,7 @@ int calls_outside_read(struct calls_program *session, uint32_t slab, bool ends)
             if (!outside->read[slab] &&
                 !(outside->read[slab] = calloc(outside->room, sizeof **outside->read)))
                 return SPROF_ENOMEM;
-            read_one(session, &stats[next], &outside->read[slab][next],
+            read_one(program, &stats[next], &outside->read[slab][next],
                      &outside->targets.items[next]);
         }
     }
@@ -61,19 +61,19 @@ int calls_outside_read(struct calls_program *session, uint32_t slab, bool ends)
 
 /* == Rows == */
 
-static int find_node(struct calls_program *session, struct probing_outside_target *target)
+static int find_node(struct calls_program *program, struct probing_outside_target *target)
 {
     return target->module
-               ? recording_child_in(session->recording, 0, target->module, target->offset,
+               ? recording_child_in(program->recording, 0, target->module, target->offset,
                                     &target->node)
-               : recording_child_at(session->recording, 0, session->process.pid, target->address,
-                                    session->times.start.ns, &target->node);
+               : recording_child_at(program->recording, 0, program->process.pid, target->address,
+                                    program->times.start.ns, &target->node);
 }
 
 /* Several slots may lead to one function. The first writes its row. */
-static int write_row(struct calls_program *session, size_t index)
+static int write_row(struct calls_program *program, size_t index)
 {
-    struct probing_outside *outside = session->outside;
+    struct probing_outside *outside = program->outside;
     struct probing_outside_target *target = &outside->targets.items[index];
     struct probing_outside_sum sum = {0};
     for (size_t i = 0; i < outside->targets.count; i++) {
@@ -90,10 +90,10 @@ static int write_row(struct calls_program *session, size_t index)
     if (sum.calls == target->written)
         return 0;
     if (!target->node) {
-        const int result = find_node(session, target);
+        const int result = find_node(program, target);
         target->is_unplaced = result == SPROF_ENOTFOUND;
         if (target->is_unplaced) {
-            session->counts.unplaced_calls += sum.calls - target->written;
+            program->counts.unplaced_calls += sum.calls - target->written;
             target->written = sum.calls;
             return 0;
         }
@@ -101,35 +101,35 @@ static int write_row(struct calls_program *session, size_t index)
             return result;
     }
     const struct store_outside_cost row = {
-        .run_id = session->run->id,
+        .run_id = program->run->id,
         .node_id = target->node,
         .calls = sum.calls,
-        .total_ns = counters_time(sum.total, session->times.ns_per_tick),
-        .self_ns = counters_time(sum.self, session->times.ns_per_tick),
-        .max_ns = counters_time((int64_t)sum.max, session->times.ns_per_tick)};
+        .total_ns = counters_time(sum.total, program->times.ns_per_tick),
+        .self_ns = counters_time(sum.self, program->times.ns_per_tick),
+        .max_ns = counters_time((int64_t)sum.max, program->times.ns_per_tick)};
     target->written = sum.calls;
-    return sprof_vec_push(&recording_batch(session->recording)->outside_costs, row) ? SPROF_ENOMEM
+    return sprof_vec_push(&recording_batch(program->recording)->outside_costs, row) ? SPROF_ENOMEM
                                                                                     : 0;
 }
 
-int calls_outside_write(struct calls_program *session)
+int calls_outside_write(struct calls_program *program)
 {
-    const size_t count = session->outside ? session->outside->targets.count : 0;
+    const size_t count = program->outside ? program->outside->targets.count : 0;
     int result = 0;
     for (size_t i = 0; i < count && !result; i++)
-        result = write_row(session, i);
+        result = write_row(program, i);
     return result;
 }
 
-int calls_outside_clear(struct calls_program *session)
+int calls_outside_clear(struct calls_program *program)
 {
-    const struct counters_pages pages = calls_pages(session);
-    const uint32_t slabs = session->outside ? counters_slab_count(&pages) : 0;
+    const struct counters_pages pages = calls_pages(program);
+    const uint32_t slabs = program->outside ? counters_slab_count(&pages) : 0;
     int result = 0;
     for (uint32_t i = 0; i < slabs && !result; i++)
-        result = calls_outside_read(session, i, false);
-    for (size_t i = 0; session->outside && i < session->outside->targets.count; i++) {
-        struct probing_outside_target *target = &session->outside->targets.items[i];
+        result = calls_outside_read(program, i, false);
+    for (size_t i = 0; program->outside && i < program->outside->targets.count; i++) {
+        struct probing_outside_target *target = &program->outside->targets.items[i];
         target->sum = (struct probing_outside_sum){0};
         target->written = target->governed_calls = 0;
         target->governed_self = 0;
@@ -140,9 +140,9 @@ int calls_outside_clear(struct calls_program *session)
 
 /* == The governor == */
 
-double calls_outside_spent(const struct calls_program *session)
+double calls_outside_spent(const struct calls_program *program)
 {
-    return session->outside ? (double)session->outside->calls * calls_cost_of(session).whole : 0;
+    return program->outside ? (double)program->outside->calls * calls_cost_of(program).whole : 0;
 }
 
 /* Returns the active target with the shortest calls, or -1. */
@@ -163,14 +163,14 @@ static long shortest(const struct probing_outside *outside)
     return found;
 }
 
-double calls_outside_lower(struct calls_program *session, double limit_ns, size_t *lowered)
+double calls_outside_lower(struct calls_program *program, double limit_ns, size_t *lowered)
 {
-    struct probing_outside *outside = session->outside;
+    struct probing_outside *outside = program->outside;
     double ns = 0;
     *lowered = 0;
     if (!outside)
         return 0;
-    const double each_ns = calls_cost_of(session).whole * session->times.ns_per_tick;
+    const double each_ns = calls_cost_of(program).whole * program->times.ns_per_tick;
     for (size_t i = 0; i < outside->targets.count; i++) {
         struct probing_outside_target *target = &outside->targets.items[i];
         ns += (double)(target->sum.calls - target->governed_calls) * each_ns;
@@ -188,6 +188,6 @@ double calls_outside_lower(struct calls_program *session, double limit_ns, size_
         target->governed_self = target->sum.self;
     }
     if (*lowered)
-        probing_outside_switch(&session->probing, outside->is_on);
+        probing_outside_switch(&program->probing, outside->is_on);
     return ns;
 }

@@ -9,17 +9,17 @@
 struct calls_program;
 
 /* `ends`: the slab is given back. */
-int calls_outside_read(struct calls_program *session, uint32_t slab, bool ends);
+int calls_outside_read(struct calls_program *program, uint32_t slab, bool ends);
 
-int calls_outside_write(struct calls_program *session);
+int calls_outside_write(struct calls_program *program);
 
-int calls_outside_clear(struct calls_program *session);
+int calls_outside_clear(struct calls_program *program);
 
 /* Returns ticks. */
-double calls_outside_spent(const struct calls_program *session);
+double calls_outside_spent(const struct calls_program *program);
 
 /* Switches off probes of the shortest calls until the rest costs at most `limit_ns` since the last
  * time. Returns that cost. *lowered: switched off. */
-double calls_outside_lower(struct calls_program *session, double limit_ns, size_t *lowered);
+double calls_outside_lower(struct calls_program *program, double limit_ns, size_t *lowered);
 
 #endif

@@ -11,14 +11,14 @@ struct node {
 };
 
 /* Returns false for impossible nodes. */
-static bool node_at(const struct calls_program *session, const struct probe_node *nodes,
+static bool node_at(const struct calls_program *program, const struct probe_node *nodes,
                     uint32_t index, struct node *node)
 {
     const uint64_t key = nodes[index].key;
-    const uint32_t function = probing_points_caller(&session->probing, (uint32_t)key - 1);
+    const uint32_t function = probing_points_caller(&program->probing, (uint32_t)key - 1);
     *node = (struct node){function, PROBE_NODE_PARENT(key)};
-    return index && key && function < session->probes.count &&
-           session->probes.items[function].is_chosen;
+    return index && key && function < program->probes.count &&
+           program->probes.items[function].is_chosen;
 }
 
 static struct calls_path *find(struct calls_thread *thread, uint32_t index)
@@ -27,11 +27,11 @@ static struct calls_path *find(struct calls_thread *thread, uint32_t index)
     return known ? &thread->paths.items[*known] : NULL;
 }
 
-static int add_path(struct calls_program *session, struct calls_thread *thread, uint32_t index,
+static int add_path(struct calls_program *program, struct calls_thread *thread, uint32_t index,
                     uint32_t function, uint32_t parent_stack)
 {
     struct calls_path path = {.index = index, .cell = {.function = function}};
-    const int result = calls_node_of(session, function, parent_stack, &path.stack);
+    const int result = calls_node_of(program, function, parent_stack, &path.stack);
     if (result)
         return result == SPROF_ENOTFOUND ? 0 : result;
     return sprof_map_put(&thread->path_index, index, thread->paths.count) ||
@@ -40,7 +40,7 @@ static int add_path(struct calls_program *session, struct calls_thread *thread, 
                : 0;
 }
 
-static int make_path(struct calls_program *session, struct calls_thread *thread,
+static int make_path(struct calls_program *program, struct calls_thread *thread,
                      const struct probe_node *nodes, uint32_t index)
 {
     uint32_t chain[PROBE_PATH_DEPTH];
@@ -48,27 +48,27 @@ static int make_path(struct calls_program *session, struct calls_thread *thread,
     struct node node = {0};
     int result = 0;
     for (uint32_t at = index;
-         count < PROBE_PATH_DEPTH && !find(thread, at) && node_at(session, nodes, at, &node);
+         count < PROBE_PATH_DEPTH && !find(thread, at) && node_at(program, nodes, at, &node);
          at = node.parent)
         chain[count++] = at;
     while (count-- && !result) {
-        if (!node_at(session, nodes, chain[count], &node))
+        if (!node_at(program, nodes, chain[count], &node))
             break;
         const struct calls_path *parent = find(thread, node.parent);
-        result = add_path(session, thread, chain[count], node.function, parent ? parent->stack : 0);
+        result = add_path(program, thread, chain[count], node.function, parent ? parent->stack : 0);
     }
     return result;
 }
 
-static int note_node(struct calls_program *session, struct calls_thread *thread,
+static int note_node(struct calls_program *program, struct calls_thread *thread,
                      const struct probe_node *nodes, uint32_t index, struct calls_path **path)
 {
     const volatile struct probe_node *from = &nodes[index];
     struct node node;
     *path = NULL;
-    if (!node_at(session, nodes, index, &node) || !from->calls)
+    if (!node_at(program, nodes, index, &node) || !from->calls)
         return 0;
-    if (!find(thread, index) && make_path(session, thread, nodes, index))
+    if (!find(thread, index) && make_path(program, thread, nodes, index))
         return SPROF_ENOMEM;
     *path = find(thread, index);
     if (!*path)
@@ -77,11 +77,11 @@ static int note_node(struct calls_program *session, struct calls_thread *thread,
     return 0;
 }
 
-static int read_node(struct calls_program *session, struct calls_thread *thread,
+static int read_node(struct calls_program *program, struct calls_thread *thread,
                      const struct probe_node *nodes, uint32_t index)
 {
     struct calls_path *path;
-    const int result = note_node(session, thread, nodes, index, &path);
+    const int result = note_node(program, thread, nodes, index, &path);
     if (!path)
         return result;
     struct calls_cell *cell = &path->cell;
@@ -91,14 +91,14 @@ static int read_node(struct calls_program *session, struct calls_thread *thread,
         return 0;
     cell->calls = calls;
     cell->ended = path->now.ended;
-    return calls_put_sample(session, calls, self, thread->row, path->stack, cell);
+    return calls_put_sample(program, calls, self, thread->row, path->stack, cell);
 }
 
-static int clear_node(struct calls_program *session, struct calls_thread *thread,
+static int clear_node(struct calls_program *program, struct calls_thread *thread,
                       const struct probe_node *nodes, uint32_t index)
 {
     struct calls_path *path;
-    const int result = note_node(session, thread, nodes, index, &path);
+    const int result = note_node(program, thread, nodes, index, &path);
     if (!path)
         return result;
     path->base_calls = path->now.ended; /* open calls count in the new period */
@@ -107,16 +107,16 @@ static int clear_node(struct calls_program *session, struct calls_thread *thread
     return 0;
 }
 
-static int each_node(struct calls_program *session, struct calls_thread *thread, uint32_t slab,
+static int each_node(struct calls_program *program, struct calls_thread *thread, uint32_t slab,
                      int (*take)(struct calls_program *, struct calls_thread *,
                                  const struct probe_node *, uint32_t))
 {
-    const struct counters_pages pages = calls_pages(session);
+    const struct counters_pages pages = calls_pages(program);
     struct counters_walk walk = counters_walk_nodes(&pages, slab);
     int result = 0;
     while (!result && counters_walk_next(&walk)) {
         const struct probe_node *node = walk.entry;
-        result = take(session, thread, node - walk.index, walk.index);
+        result = take(program, thread, node - walk.index, walk.index);
     }
     return result;
 }
@@ -143,11 +143,11 @@ static int add_up(struct calls_thread *thread)
     return 0;
 }
 
-static int each_path(struct calls_program *session, struct calls_thread *thread, uint32_t slab,
+static int each_path(struct calls_program *program, struct calls_thread *thread, uint32_t slab,
                      int (*take)(struct calls_program *, struct calls_thread *,
                                  const struct probe_node *, uint32_t))
 {
-    int result = each_node(session, thread, slab, take);
+    int result = each_node(program, thread, slab, take);
     if (!result)
         result = add_up(thread);
     for (size_t i = 0; i < thread->cells.count && !result; i++) {
@@ -157,17 +157,17 @@ static int each_path(struct calls_program *session, struct calls_thread *thread,
     return result;
 }
 
-bool calls_has_paths(const struct calls_program *session, const struct calls_thread *thread)
+bool calls_has_paths(const struct calls_program *program, const struct calls_thread *thread)
 {
-    return (session->options.paths || session->options.callers) && !thread->shares;
+    return (program->options.paths || program->options.callers) && !thread->shares;
 }
 
-int calls_read_paths(struct calls_program *session, struct calls_thread *thread, uint32_t slab)
+int calls_read_paths(struct calls_program *program, struct calls_thread *thread, uint32_t slab)
 {
-    return each_path(session, thread, slab, read_node);
+    return each_path(program, thread, slab, read_node);
 }
 
-int calls_clear_paths(struct calls_program *session, struct calls_thread *thread, uint32_t slab)
+int calls_clear_paths(struct calls_program *program, struct calls_thread *thread, uint32_t slab)
 {
-    return each_path(session, thread, slab, clear_node);
+    return each_path(program, thread, slab, clear_node);
 }

@@ -26,21 +26,21 @@ static void read_cpu_time(pid_t pid, uint64_t *cpu_ns)
         *cpu_ns = (uint64_t)used.tv_sec * 1000000000 + (uint64_t)used.tv_nsec;
 }
 
-static int add(struct calls_program *session, pid_t pid, bool is_there)
+static int add(struct calls_program *program, pid_t pid, bool is_there)
 {
     struct calls_process process = {.pid = pid, .fd = -1, .is_over = !is_there};
     if (is_there) {
         process.fd = (int)syscall(SYS_pidfd_open, pid, 0);
         process.is_over = process.fd < 0 && errno == ESRCH;
     }
-    if (session->options.pid && !process.is_over) {
+    if (program->options.pid && !process.is_over) {
         read_cpu_time(pid, &process.before_ns);
         process.cpu_ns = process.before_ns;
     }
-    if (!sprof_map_put(&session->processes.by_pid, (uint32_t)pid, session->processes.list.count) &&
-        !sprof_vec_push(&session->processes.list, process)) {
+    if (!sprof_map_put(&program->processes.by_pid, (uint32_t)pid, program->processes.list.count) &&
+        !sprof_vec_push(&program->processes.list, process)) {
         if (!process.is_over)
-            inject_keeper_watch(&session->all->keeper, pid, false, -1);
+            inject_keeper_watch(&program->all->keeper, pid, false, -1);
         return 0;
     }
     if (process.fd >= 0)
@@ -48,31 +48,31 @@ static int add(struct calls_program *session, pid_t pid, bool is_there)
     return SPROF_ENOMEM;
 }
 
-struct calls_process *calls_process_find(const struct calls_program *session, pid_t pid)
+struct calls_process *calls_process_find(const struct calls_program *program, pid_t pid)
 {
-    const uint64_t *index = sprof_map_get(&session->processes.by_pid, (uint32_t)pid);
-    return index && *index < session->processes.list.count ? &session->processes.list.items[*index]
+    const uint64_t *index = sprof_map_get(&program->processes.by_pid, (uint32_t)pid);
+    return index && *index < program->processes.list.count ? &program->processes.list.items[*index]
                                                            : NULL;
 }
 
-int calls_process_add(struct calls_program *session, pid_t pid)
+int calls_process_add(struct calls_program *program, pid_t pid)
 {
-    return add(session, pid, true);
+    return add(program, pid, true);
 }
 
-static int add_forked(struct calls_program *session, pid_t pid, bool is_there)
+static int add_forked(struct calls_program *program, pid_t pid, bool is_there)
 {
     const struct model_record fork = {.type = MODEL_RECORD_FORK,
                                       .time_ns = sprof_clock_monotonic_ns(),
                                       .pid = pid,
                                       .tid = pid,
-                                      .fork = {session->process.pid, session->process.pid}};
-    return recording_event(session->recording, &fork) ? SPROF_ENOMEM : add(session, pid, is_there);
+                                      .fork = {program->process.pid, program->process.pid}};
+    return recording_event(program->recording, &fork) ? SPROF_ENOMEM : add(program, pid, is_there);
 }
 
-int calls_process_add_forked(struct calls_program *session, pid_t pid)
+int calls_process_add_forked(struct calls_program *program, pid_t pid)
 {
-    return add_forked(session, pid, true);
+    return add_forked(program, pid, true);
 }
 
 bool calls_maps_hold_program(const char *maps, const struct calls_program *program)
@@ -100,11 +100,11 @@ const char *calls_maps_read(pid_t pid, struct sprof_str *maps)
     return !sprof_proc_read(path, MAPS_MAX, maps) && maps->length ? maps->text : NULL;
 }
 
-bool calls_program_is_mapped(const struct calls_program *session, pid_t pid)
+bool calls_program_is_mapped(const struct calls_program *program, pid_t pid)
 {
     struct sprof_str maps = {0};
     const char *text = calls_maps_read(pid, &maps);
-    const bool is = text && calls_maps_hold_program(text, session);
+    const bool is = text && calls_maps_hold_program(text, program);
     sprof_str_release(&maps);
     return is;
 }
@@ -118,24 +118,24 @@ bool calls_has_parents_memory(pid_t pid)
 
 /* Whether a process can be the one with pid `inner` in its namespace. A program can write any
  * number, so it must be younger than sprof, and neither sprof nor the keeper. */
-static bool can_be(const struct calls_program *session, pid_t pid, pid_t inner)
+static bool can_be(const struct calls_program *program, pid_t pid, pid_t inner)
 {
     struct sprof_proc_stat stat, own;
     struct sprof_proc_status status;
-    return pid != getpid() && pid != session->all->keeper.pid && sprof_proc_stat_read(pid, &stat) &&
+    return pid != getpid() && pid != program->all->keeper.pid && sprof_proc_stat_read(pid, &stat) &&
            sprof_proc_stat_read(getpid(), &own) && stat.start_ticks >= own.start_ticks &&
            sprof_proc_status_read(pid, &status) && status.inner == inner;
 }
 
 /* Finds a process by its pid in another namespace; 0: none. */
-static pid_t find_inside(const struct calls_program *session, pid_t inner)
+static pid_t find_inside(const struct calls_program *program, pid_t inner)
 {
     DIR *directory = opendir("/proc");
     const struct dirent *entry;
     pid_t found = 0;
     while (directory && !found && (entry = readdir(directory))) {
         const pid_t pid = (pid_t)strtol(entry->d_name, NULL, 10);
-        if (pid > 0 && can_be(session, pid, inner) && calls_program_is_mapped(session, pid))
+        if (pid > 0 && can_be(program, pid, inner) && calls_program_is_mapped(program, pid))
             found = pid;
     }
     if (directory)
@@ -143,18 +143,18 @@ static pid_t find_inside(const struct calls_program *session, pid_t inner)
     return found;
 }
 
-static bool is_inside(const struct calls_program *session)
+static bool is_inside(const struct calls_program *program)
 {
-    return session->process.hello.pid &&
-           session->process.hello.pid != (uint32_t)session->process.pid;
+    return program->process.hello.pid &&
+           program->process.hello.pid != (uint32_t)program->process.pid;
 }
 
-pid_t calls_process_thread(const struct calls_program *session, pid_t pid, uint32_t number)
+pid_t calls_process_thread(const struct calls_program *program, pid_t pid, uint32_t number)
 {
     struct sprof_id_list threads = {0};
     struct sprof_proc_status status;
     pid_t found = (pid_t)number;
-    if ((!is_inside(session) && !session->processes.by_inner.count) ||
+    if ((!is_inside(program) && !program->processes.by_inner.count) ||
         !sprof_proc_status_read(pid, &status) || status.inner == pid ||
         sprof_proc_threads(pid, &threads))
         return found;
@@ -165,27 +165,27 @@ pid_t calls_process_thread(const struct calls_program *session, pid_t pid, uint3
     return found;
 }
 
-pid_t calls_process_seen(struct calls_program *session, uint32_t number)
+pid_t calls_process_seen(struct calls_program *program, uint32_t number)
 {
     struct sprof_proc_stat stat;
     const pid_t inner = (pid_t)number;
-    if (!session->options.children || !number || number > INT32_MAX ||
-        number == session->process.hello.pid)
-        return session->process.pid;
-    const uint64_t *known = sprof_map_get(&session->processes.by_inner, number);
+    if (!program->options.children || !number || number > INT32_MAX ||
+        number == program->process.hello.pid)
+        return program->process.pid;
+    const uint64_t *known = sprof_map_get(&program->processes.by_inner, number);
     if (known)
         return (pid_t)*known;
     pid_t pid = inner;
     bool is_there = true;
-    if (is_inside(session) ||
-        (sprof_proc_stat_read(inner, &stat) && !can_be(session, inner, inner))) {
-        pid = find_inside(session, inner);
+    if (is_inside(program) ||
+        (sprof_proc_stat_read(inner, &stat) && !can_be(program, inner, inner))) {
+        pid = find_inside(program, inner);
         is_there = pid != 0;
         pid = is_there ? pid : inner;
-        if (sprof_map_put(&session->processes.by_inner, number, (uint64_t)pid))
+        if (sprof_map_put(&program->processes.by_inner, number, (uint64_t)pid))
             return 0;
     }
-    return calls_process_find(session, pid) || !add_forked(session, pid, is_there) ? pid : 0;
+    return calls_process_find(program, pid) || !add_forked(program, pid, is_there) ? pid : 0;
 }
 
 /* Without a pidfd a zombie counts as ended. */
@@ -198,15 +198,15 @@ static bool has_ended(const struct calls_process *process)
     return !sprof_proc_stat_read(process->pid, &stat) || stat.state == 'Z';
 }
 
-bool calls_processes_are_over(struct calls_program *session)
+bool calls_processes_are_over(struct calls_program *program)
 {
     bool all = true;
-    for (size_t i = 0; i < session->processes.list.count; i++) {
-        struct calls_process *process = &session->processes.list.items[i];
+    for (size_t i = 0; i < program->processes.list.count; i++) {
+        struct calls_process *process = &program->processes.list.items[i];
         if (!process->is_over && has_ended(process)) {
             process->is_over = true;
             read_cpu_time(process->pid, &process->cpu_ns); /* readable until it is reaped */
-            inject_keeper_forget(&session->all->keeper, process->pid);
+            inject_keeper_forget(&program->all->keeper, process->pid);
             if (process->fd >= 0)
                 close(process->fd);
             process->fd = -1;
@@ -242,21 +242,21 @@ uint64_t calls_command_cpu_ns(struct calls_trace *trace)
     return sum_ns;
 }
 
-void calls_processes_release(struct calls_program *session)
+void calls_processes_release(struct calls_program *program)
 {
-    for (size_t i = 0; i < session->processes.list.count; i++)
-        if (session->processes.list.items[i].fd >= 0)
-            close(session->processes.list.items[i].fd);
-    sprof_vec_release(&session->processes.list);
-    sprof_map_release(&session->processes.by_pid);
-    sprof_map_release(&session->processes.by_inner);
+    for (size_t i = 0; i < program->processes.list.count; i++)
+        if (program->processes.list.items[i].fd >= 0)
+            close(program->processes.list.items[i].fd);
+    sprof_vec_release(&program->processes.list);
+    sprof_map_release(&program->processes.by_pid);
+    sprof_map_release(&program->processes.by_inner);
 }
 
-bool calls_executed_other(const struct calls_program *session, pid_t pid)
+bool calls_executed_other(const struct calls_program *program, pid_t pid)
 {
     char link[64];
     struct stat file;
     sprof_proc_shared_path(link, sizeof link, pid, "exe");
-    return session->executable.inode && !stat(link, &file) &&
-           (file.st_dev != session->executable.device || file.st_ino != session->executable.inode);
+    return program->executable.inode && !stat(link, &file) &&
+           (file.st_dev != program->executable.device || file.st_ino != program->executable.inode);
 }

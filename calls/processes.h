@@ -29,36 +29,36 @@ struct calls_processes {
     struct sprof_map by_inner; /* number in another pid namespace → pid */
 };
 
-int calls_process_add(struct calls_program *session, pid_t pid);
+int calls_process_add(struct calls_program *program, pid_t pid);
 
 /* Also writes rows. */
-int calls_process_add_forked(struct calls_program *session, pid_t pid);
+int calls_process_add_forked(struct calls_program *program, pid_t pid);
 
 /* NULL: not seen. */
-struct calls_process *calls_process_find(const struct calls_program *session, pid_t pid);
+struct calls_process *calls_process_find(const struct calls_program *program, pid_t pid);
 
 /* Finds the process of an agent's record, or adds it as a new fork. A program can forge the number,
  * so without --children the known process is returned. 0: out of memory. */
-pid_t calls_process_seen(struct calls_program *session, uint32_t pid);
+pid_t calls_process_seen(struct calls_program *program, uint32_t pid);
 
 /* Converts to sprof's pid namespace. */
-pid_t calls_process_thread(const struct calls_program *session, pid_t pid, uint32_t number);
+pid_t calls_process_thread(const struct calls_program *program, pid_t pid, uint32_t number);
 
 /* Reads a process's mappings; `maps` owns the text. NULL: it ended or is not readable. */
 const char *calls_maps_read(pid_t pid, struct sprof_str *maps);
 
 bool calls_maps_hold_program(const char *maps, const struct calls_program *program);
 
-bool calls_program_is_mapped(const struct calls_program *session, pid_t pid);
+bool calls_program_is_mapped(const struct calls_program *program, pid_t pid);
 
 /* Whether a process shares its parent's memory, as between vfork and exec. Threads of the parent
  * can run the same code then, even while this process is stopped. */
 bool calls_has_parents_memory(pid_t pid);
 
 /* Whether a process of the program now runs another file. */
-bool calls_executed_other(const struct calls_program *session, pid_t pid);
+bool calls_executed_other(const struct calls_program *program, pid_t pid);
 
-bool calls_processes_are_over(struct calls_program *session);
+bool calls_processes_are_over(struct calls_program *program);
 
 uint64_t calls_program_cpu_ns(struct calls_program *program);
 uint64_t calls_command_cpu_ns(struct calls_trace *trace);
@@ -66,6 +66,6 @@ uint64_t calls_command_cpu_ns(struct calls_trace *trace);
 /* Reads CPU times, except of sprof's children. After a process ends, its last one stays. */
 void calls_processes_refresh(struct calls_program *program);
 
-void calls_processes_release(struct calls_program *session);
+void calls_processes_release(struct calls_program *program);
 
 #endif

@@ -29,9 +29,9 @@ void calls_remarks_release(struct calls_remarks *remarks)
 /* == Requests == */
 
 /* Drops time before the last clear. The agent does so later. */
-static uint64_t counts_from(const struct calls_program *session, uint64_t begin)
+static uint64_t counts_from(const struct calls_program *program, uint64_t begin)
 {
-    const uint64_t cleared = session->times.cleared.ticks;
+    const uint64_t cleared = program->times.cleared.ticks;
     return begin < cleared ? cleared : begin;
 }
 
@@ -41,78 +41,78 @@ static struct calls_request_part *last_part(struct calls_thread *thread)
     return remarks->parts.count ? &remarks->parts.items[remarks->parts.count - 1] : NULL;
 }
 
-int calls_remarks_put_part(struct calls_program *session, const struct calls_thread *thread,
+int calls_remarks_put_part(struct calls_program *program, const struct calls_thread *thread,
                            const struct store_request_part *part, const char *label)
 {
-    const uint64_t now_ns = calls_time_of(session, probe_ticks());
+    const uint64_t now_ns = calls_time_of(program, probe_ticks());
     struct store_request_part row = *part;
-    row.run_id = session->run->id;
+    row.run_id = program->run->id;
     if (row.start_ns > now_ns) /* the program can overwrite times; views add them up */
         row.start_ns = now_ns;
     if (row.duration_ns > now_ns - row.start_ns)
         row.duration_ns = now_ns > row.start_ns ? now_ns - row.start_ns : 1;
-    row.thread_id = thread->shares ? session->threads.others.row : thread->row;
-    if (label && !(row.label = sprof_arena_text(recording_batch_arena(session->recording), label)))
+    row.thread_id = thread->shares ? program->threads.others.row : thread->row;
+    if (label && !(row.label = sprof_arena_text(recording_batch_arena(program->recording), label)))
         return SPROF_ENOMEM;
-    return sprof_vec_push(&recording_batch(session->recording)->request_parts, row) ? SPROF_ENOMEM
+    return sprof_vec_push(&recording_batch(program->recording)->request_parts, row) ? SPROF_ENOMEM
                                                                                     : 0;
 }
 
 /* Writes the row of the thread's last part, again where it has ended meanwhile. */
-static int put_part(struct calls_program *session, struct calls_thread *thread, bool is_end)
+static int put_part(struct calls_program *program, struct calls_thread *thread, bool is_end)
 {
     const struct calls_request_part *part = last_part(thread);
     struct store_request_part row = {
         .number = part->number,
         .request = part->request,
-        .start_ns = calls_time_of(session, counts_from(session, part->begin)),
+        .start_ns = calls_time_of(program, counts_from(program, part->begin)),
         .is_end = is_end,
     };
-    if (part->end < session->times.cleared.ticks)
+    if (part->end < program->times.cleared.ticks)
         return 0;
     if (part->end != UINT64_MAX) {
-        const uint64_t end_ns = calls_time_of(session, part->end);
+        const uint64_t end_ns = calls_time_of(program, part->end);
         row.duration_ns = end_ns > row.start_ns ? end_ns - row.start_ns : 1;
     }
-    return calls_remarks_put_part(session, thread, &row, thread->remarks.label);
+    return calls_remarks_put_part(program, thread, &row, thread->remarks.label);
 }
 
-static int end_part(struct calls_program *session, struct calls_thread *thread, uint64_t ticks,
+static int end_part(struct calls_program *program, struct calls_thread *thread, uint64_t ticks,
                     bool is_end)
 {
     struct calls_request_part *part = last_part(thread);
     if (!part || part->end != UINT64_MAX)
         return 0;
     part->end = ticks > part->begin ? ticks : part->begin;
-    return put_part(session, thread, is_end);
+    return put_part(program, thread, is_end);
 }
 
-int calls_remarks_end(struct calls_program *session, struct calls_thread *thread)
+int calls_remarks_end(struct calls_program *program, struct calls_thread *thread)
 {
-    return end_part(session, thread, probe_ticks(), false);
+    return end_part(program, thread, probe_ticks(), false);
 }
 
-int calls_remarks_begin_anew(struct calls_program *session)
+int calls_remarks_begin_anew(struct calls_program *program)
 {
     int result = 0;
     for (size_t i = 0; i < PROBE_SLABS && !result; i++) {
-        struct calls_thread *thread = session->threads.of_slab[i];
+        struct calls_thread *thread = program->threads.of_slab[i];
         const struct calls_request_part *part = thread ? last_part(thread) : NULL;
         if (part && part->end == UINT64_MAX)
-            result = put_part(session, thread, false);
+            result = put_part(program, thread, false);
     }
     return result;
 }
 
-static int begin_part(struct calls_program *session, struct calls_thread *thread,
+static int begin_part(struct calls_program *program, struct calls_thread *thread,
                       const struct probe_remark *remark, const char *label)
 {
     struct calls_remarks *remarks = &thread->remarks;
     const struct calls_request_part part = {.request = remark->value,
                                             .begin = remark->time,
                                             .end = UINT64_MAX,
-                                            .number = ++session->all->kept.request_parts};
-    int result = end_part(session, thread, remark->time, false);
+                                            .number = ++program->all->kept.request_parts};
+    int result = end_part(program, thread, remark->time, false);
     if (result || !remark->value)
         return result;
     if (remarks->parts.count >= PARTS) {
@@ -125,7 +125,7 @@ static int begin_part(struct calls_program *session, struct calls_thread *thread
     remarks->label = *label ? strdup(label) : NULL;
     if ((*label && !remarks->label) || sprof_vec_push(&remarks->parts, part))
         return SPROF_ENOMEM;
-    return put_part(session, thread, false);
+    return put_part(program, thread, false);
 }
 
 uint64_t calls_remarks_request(const struct calls_thread *thread, uint64_t begin, uint64_t end)
@@ -157,7 +157,7 @@ static void drop_note(struct calls_remarks *remarks, size_t at)
 
 /* Drops one note at least. Calls that began later have ended, and most calls of the same function
  * have: they were not kept. Others may be open, as may be those. */
-static void make_room(struct calls_program *session, struct calls_thread *thread, uint64_t begin,
+static void make_room(struct calls_program *program, struct calls_thread *thread, uint64_t begin,
                       uint32_t function)
 {
     struct calls_remarks *remarks = &thread->remarks;
@@ -168,46 +168,46 @@ static void make_room(struct calls_program *session, struct calls_thread *thread
     while (at < remarks->notes.count && (remarks->notes.items[at].function != function ||
                                          remarks->notes.items[at].begin == begin))
         at++;
-    session->all->kept.remarks_lost += at == remarks->notes.count;
+    program->all->kept.remarks_lost += at == remarks->notes.count;
     drop_note(remarks, at < remarks->notes.count ? at : 0);
 }
 
-static int add_note(struct calls_program *session, struct calls_thread *thread,
+static int add_note(struct calls_program *program, struct calls_thread *thread,
                     const struct probe_remark *remark, const char *key, const char *text)
 {
     struct calls_remarks *remarks = &thread->remarks;
     char number[24];
     snprintf(number, sizeof number, "%" PRId64, (int64_t)remark->value);
-    const struct calls_note note = {.begin = counts_from(session, remark->begin),
+    const struct calls_note note = {.begin = counts_from(program, remark->begin),
                                     .function = remark->function,
                                     .name = strdup(key),
                                     .value =
                                         strdup(remark->kind == PROBE_NOTE_NUMBER ? number : text)};
     if (remarks->notes.count >= NOTES)
-        make_room(session, thread, note.begin, note.function);
+        make_room(program, thread, note.begin, note.function);
     return !note.name || !note.value || sprof_vec_push(&remarks->notes, note) ? SPROF_ENOMEM : 0;
 }
 
-static int put_note(struct calls_program *session, const struct calls_note *note, uint32_t position,
+static int put_note(struct calls_program *program, const struct calls_note *note, uint32_t position,
                     uint32_t number)
 {
-    struct sprof_arena *arena = recording_batch_arena(session->recording);
-    const struct store_call_value row = {.run_id = session->run->id,
+    struct sprof_arena *arena = recording_batch_arena(program->recording);
+    const struct store_call_value row = {.run_id = program->run->id,
                                          .call_number = number,
                                          .position = STORE_NOTE + position,
                                          .name = sprof_arena_text(arena, note->name),
                                          .value = sprof_arena_text(arena, note->value)};
     return !row.name || !row.value ||
-                   sprof_vec_push(&recording_batch(session->recording)->call_values, row)
+                   sprof_vec_push(&recording_batch(program->recording)->call_values, row)
                ? SPROF_ENOMEM
                : 0;
 }
 
-int calls_remarks_put_notes(struct calls_program *session, struct calls_thread *thread,
+int calls_remarks_put_notes(struct calls_program *program, struct calls_thread *thread,
                             uint32_t function, uint64_t begin, uint32_t number)
 {
     struct calls_remarks *remarks = &thread->remarks;
-    const uint64_t from = counts_from(session, begin);
+    const uint64_t from = counts_from(program, begin);
     uint32_t put = 0;
     int result = 0;
     for (size_t i = 0; i < remarks->notes.count && !result;) {
@@ -216,7 +216,7 @@ int calls_remarks_put_notes(struct calls_program *session, struct calls_thread *
             i++;
             continue;
         }
-        result = number ? put_note(session, note, put++, number) : 0;
+        result = number ? put_note(program, note, put++, number) : 0;
         drop_note(remarks, i);
     }
     return result;
@@ -239,20 +239,20 @@ void calls_remarks_drop_notes(struct calls_thread *thread, uint64_t begin)
 /* == Taking == */
 
 /* Requests of --request have the numbers of their calls, which the program may give, too. */
-static bool are_of_calls(const struct calls_program *session)
+static bool are_of_calls(const struct calls_program *program)
 {
-    bool *is_refused = &session->all->kept.requests_refused;
-    if (!session->options.kept.requests_of)
+    bool *is_refused = &program->all->kept.requests_refused;
+    if (!program->options.kept.requests_of)
         return false;
     if (!*is_refused)
-        sprof_log_message(session->options.log, SPROF_LOG_WARNING,
+        sprof_log_message(program->options.log, SPROF_LOG_WARNING,
                           "--request: the program says by sprof_request() for which requests its "
                           "threads work, which is not recorded: without the option it is");
     *is_refused = true;
     return true;
 }
 
-int calls_remark_take(struct calls_program *session, struct calls_thread *thread,
+int calls_remark_take(struct calls_program *program, struct calls_thread *thread,
                       const struct probe_remark *unit, size_t bytes)
 {
     const struct probe_remark remark = *unit; /* the program can change it */
@@ -265,12 +265,12 @@ int calls_remark_take(struct calls_program *session, struct calls_thread *thread
     memcpy(text, texts + remark.key_bytes, remark.text_bytes);
     switch (remark.kind) {
     case PROBE_REQUEST:
-        return are_of_calls(session) ? 0 : begin_part(session, thread, &remark, text);
-    case PROBE_REQUEST_END: return end_part(session, thread, remark.time, true);
+        return are_of_calls(program) ? 0 : begin_part(program, thread, &remark, text);
+    case PROBE_REQUEST_END: return end_part(program, thread, remark.time, true);
     case PROBE_NOTE:
     case PROBE_NOTE_NUMBER:
-        return remark.begin && remark.time >= session->times.cleared.ticks
-                   ? add_note(session, thread, &remark, key, text)
+        return remark.begin && remark.time >= program->times.cleared.ticks
+                   ? add_note(program, thread, &remark, key, text)
                    : 0;
     default: return 0;
     }

@@ -78,10 +78,10 @@ static int processes_of(const struct calls_trace *trace, pid_t **pids, size_t *c
     return result ? SPROF_ENOMEM : 0;
 }
 
-static void say_absent(const struct calls_program *session, const char *reason)
+static void say_absent(const struct calls_program *program, const char *reason)
 {
-    session->run->no_call_states = reason;
-    sprof_log_message(session->options.log, SPROF_LOG_NOTE,
+    program->run->no_call_states = reason;
+    sprof_log_message(program->options.log, SPROF_LOG_NOTE,
                       "how long calls wait is not known, only how long they take: that needs BPF "
                       "(%s)",
                       reason);
@@ -154,10 +154,10 @@ static int sweep(struct calls_states *states, uint64_t now_ns)
     return 0;
 }
 
-int calls_states_read(struct calls_program *session)
+int calls_states_read(struct calls_program *program)
 {
-    struct calls_states *states = session->all->states;
-    const uint64_t now_ns = session->times.now_ns;
+    struct calls_states *states = program->all->states;
+    const uint64_t now_ns = program->times.now_ns;
     struct sampler_gap gap;
     int result = 0;
     if (!states || !states->gaps)
@@ -178,12 +178,12 @@ int calls_states_read(struct calls_program *session)
 
 /* == Calls == */
 
-struct calls_call_states calls_states_between(const struct calls_program *session,
+struct calls_call_states calls_states_between(const struct calls_program *program,
                                               const struct calls_thread *thread, uint64_t from_ns,
                                               uint64_t to_ns)
 {
-    const struct calls_states *states = session->all->states;
-    const uint64_t begin_ns = session->run->start_monotonic_ns;
+    const struct calls_states *states = program->all->states;
+    const uint64_t begin_ns = program->run->start_monotonic_ns;
     struct calls_call_states found = {0};
     if (!states || !states->gaps || begin_ns + from_ns < states->since_ns)
         return found;

@@ -18,14 +18,14 @@ struct calls_call_states {
 
 /* Records gaps if calls get rows, from the command's execve or from now. Reports failures. Can be
  * called again. */
-int calls_states_begin(struct calls_program *session);
+int calls_states_begin(struct calls_program *program);
 
 /* Takes in the gaps that have ended: often, as the kernel has room for few. Returns 0 or
  * SPROF_ENOMEM. */
-int calls_states_read(struct calls_program *session);
+int calls_states_read(struct calls_program *program);
 
 /* The thread must have run at both times. */
-struct calls_call_states calls_states_between(const struct calls_program *session,
+struct calls_call_states calls_states_between(const struct calls_program *program,
                                               const struct calls_thread *thread, uint64_t from_ns,
                                               uint64_t to_ns);
 

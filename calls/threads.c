@@ -17,10 +17,10 @@ void calls_thread_name(pid_t pid, int32_t tid, char name[16])
         fclose(file);
 }
 
-int calls_thread_rename(struct calls_program *session, uint32_t slab)
+int calls_thread_rename(struct calls_program *program, uint32_t slab)
 {
-    struct calls_thread *thread = session->threads.of_slab[slab];
-    const struct counters_pages pages = calls_pages(session);
+    struct calls_thread *thread = program->threads.of_slab[slab];
+    const struct counters_pages pages = calls_pages(program);
     char name[16];
     counters_slab_name(&pages, slab, name);
     if (!*name || !strcmp(name, thread->name) || thread->shares || thread->is_idle)
@@ -31,12 +31,12 @@ int calls_thread_rename(struct calls_program *session, uint32_t slab)
                                        .pid = thread->pid,
                                        .tid = thread->tid,
                                        .cpu = -1,
-                                       .comm.name = sprof_arena_text(&session->arena, name)};
-    return !named.comm.name || recording_event(session->recording, &named) ? SPROF_ENOMEM : 0;
+                                       .comm.name = sprof_arena_text(&program->arena, name)};
+    return !named.comm.name || recording_event(program->recording, &named) ? SPROF_ENOMEM : 0;
 }
 
 /* A thread id that was used before is another thread's now: a fork record separates them. */
-int calls_thread_add_row(struct calls_program *session, struct calls_thread *thread)
+int calls_thread_add_row(struct calls_program *program, struct calls_thread *thread)
 {
     const uint64_t now_ns = sprof_clock_monotonic_ns();
     const struct model_record fork = {.type = MODEL_RECORD_FORK,
@@ -45,13 +45,13 @@ int calls_thread_add_row(struct calls_program *session, struct calls_thread *thr
                                       .tid = thread->tid,
                                       .fork = {thread->pid, thread->pid}};
     const uint64_t key = (uint32_t)thread->tid;
-    const char *name = sprof_arena_text(&session->arena, thread->name);
-    if (!name || (sprof_map_get(&session->threads.ended_tids, key) &&
-                  recording_event(session->recording, &fork)))
+    const char *name = sprof_arena_text(&program->arena, thread->name);
+    if (!name || (sprof_map_get(&program->threads.ended_tids, key) &&
+                  recording_event(program->recording, &fork)))
         return SPROF_ENOMEM;
     const struct model_thread *row = recording_thread(
-        session->recording, thread->pid, thread->tid, *name ? name : NULL,
-        thread->tid == session->process.pid || !thread->tid ? session->times.start.ns : now_ns);
+        program->recording, thread->pid, thread->tid, *name ? name : NULL,
+        thread->tid == program->process.pid || !thread->tid ? program->times.start.ns : now_ns);
     thread->row = row ? row->id : 0;
     return row ? 0 : SPROF_ENOMEM;
 }
@@ -69,74 +69,74 @@ struct calls_cell *calls_cell_of(struct calls_thread *thread, uint32_t function)
 }
 
 /* The tid of the shared row is 0. */
-int calls_shared_row_begin(struct calls_program *session)
+int calls_shared_row_begin(struct calls_program *program)
 {
-    struct calls_thread *rest = &session->threads.others;
+    struct calls_thread *rest = &program->threads.others;
     if (rest->row)
         return 0;
-    rest->pid = session->process.pid;
+    rest->pid = program->process.pid;
     snprintf(rest->name, sizeof rest->name, "[more threads]");
-    for (uint32_t i = 0; i < session->capacity; i++) {
+    for (uint32_t i = 0; i < program->capacity; i++) {
         const struct calls_cell cell = {.function = i};
         if (sprof_vec_push(&rest->cells, cell))
             return SPROF_ENOMEM;
     }
-    session->threads.others_figures =
-        calloc(session->capacity, sizeof *session->threads.others_figures);
-    return session->threads.others_figures ? calls_thread_add_row(session, rest) : SPROF_ENOMEM;
+    program->threads.others_figures =
+        calloc(program->capacity, sizeof *program->threads.others_figures);
+    return program->threads.others_figures ? calls_thread_add_row(program, rest) : SPROF_ENOMEM;
 }
 
-static int begin_thread(struct calls_program *session, uint32_t slab, uint32_t tid)
+static int begin_thread(struct calls_program *program, uint32_t slab, uint32_t tid)
 {
     struct calls_thread *thread = calloc(1, sizeof *thread);
     if (!thread)
         return SPROF_ENOMEM;
-    session->threads.of_slab[slab] = thread;
+    program->threads.of_slab[slab] = thread;
     thread->slab_tid = tid;
     thread->pid =
-        calls_process_seen(session, atomic_load(&session->process.shared->slabs[slab].pid));
+        calls_process_seen(program, atomic_load(&program->process.shared->slabs[slab].pid));
     if (!thread->pid)
         return SPROF_ENOMEM;
-    thread->tid = calls_process_thread(session, thread->pid, tid);
-    const size_t most = session->options.children ? 8 * CALLS_THREADS : CALLS_THREADS;
-    thread->shares = session->threads.count++ >= most;
+    thread->tid = calls_process_thread(program, thread->pid, tid);
+    const size_t most = program->options.children ? 8 * CALLS_THREADS : CALLS_THREADS;
+    thread->shares = program->threads.count++ >= most;
     if (thread->shares)
-        return calls_shared_row_begin(session);
-    const struct calls_process *process = calls_process_find(session, thread->pid);
+        return calls_shared_row_begin(program);
+    const struct calls_process *process = calls_process_find(program, thread->pid);
     /* the process may be gone or run a later program; then the forking thread's name stays */
-    if ((!process || !process->is_over) && thread->pid != session->leaves)
+    if ((!process || !process->is_over) && thread->pid != program->leaves)
         calls_thread_name(thread->pid, thread->tid, thread->name);
     /* a name that is read after an exec is the later program's, which has not connected yet */
-    const struct counters_pages pages = calls_pages(session);
-    if (!*thread->name || calls_executed_other(session, thread->pid))
+    const struct counters_pages pages = calls_pages(program);
+    if (!*thread->name || calls_executed_other(program, thread->pid))
         counters_slab_name(&pages, slab, thread->name);
-    return calls_thread_add_row(session, thread);
+    return calls_thread_add_row(program, thread);
 }
 
-static int resume_slab(struct calls_program *session, uint32_t slab, uint32_t tid)
+static int resume_slab(struct calls_program *program, uint32_t slab, uint32_t tid)
 {
-    struct calls_thread *thread = session->threads.of_slab[slab];
+    struct calls_thread *thread = program->threads.of_slab[slab];
     thread->is_idle = false;
     thread->slab_tid = tid;
     thread->pid =
-        calls_process_seen(session, atomic_load(&session->process.shared->slabs[slab].pid));
-    thread->tid = calls_process_thread(session, thread->pid, tid);
-    session->threads.count++;
+        calls_process_seen(program, atomic_load(&program->process.shared->slabs[slab].pid));
+    thread->tid = calls_process_thread(program, thread->pid, tid);
+    program->threads.count++;
     return thread->pid ? 0 : SPROF_ENOMEM;
 }
 
-int calls_thread_see(struct calls_program *session, uint32_t slab, uint32_t tid)
+int calls_thread_see(struct calls_program *program, uint32_t slab, uint32_t tid)
 {
-    const struct calls_thread *known = session->threads.of_slab[slab];
-    return !known           ? begin_thread(session, slab, tid)
-           : known->is_idle ? resume_slab(session, slab, tid)
+    const struct calls_thread *known = program->threads.of_slab[slab];
+    return !known           ? begin_thread(program, slab, tid)
+           : known->is_idle ? resume_slab(program, slab, tid)
                             : 0;
 }
 
-int calls_meet_thread(struct calls_program *session, uint32_t slab)
+int calls_meet_thread(struct calls_program *program, uint32_t slab)
 {
-    const struct counters_pages pages = calls_pages(session);
+    const struct counters_pages pages = calls_pages(program);
     const bool is_taken = slab < counters_slab_count(&pages);
     const uint32_t tid = is_taken ? counters_slab_holder(&pages, slab) : 0;
-    return tid ? calls_thread_see(session, slab, tid) : 0;
+    return tid ? calls_thread_see(program, slab, tid) : 0;
 }

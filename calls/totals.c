@@ -38,11 +38,11 @@ struct probe_cost calls_cost_of(const struct calls_program *program)
     return is_possible ? cost : (struct probe_cost){0};
 }
 
-uint64_t calls_measured_ns(const struct calls_program *session)
+uint64_t calls_measured_ns(const struct calls_program *program)
 {
-    return session->times.now_ns - (session->times.cleared.ns > session->times.start.ns
-                                        ? session->times.cleared.ns
-                                        : session->times.start.ns);
+    return program->times.now_ns - (program->times.cleared.ns > program->times.start.ns
+                                        ? program->times.cleared.ns
+                                        : program->times.start.ns);
 }
 
 void calls_program_add_up(const struct calls_program *program, struct calls_sums *sums)
@@ -69,11 +69,11 @@ void calls_program_add_up(const struct calls_program *program, struct calls_sums
     }
 }
 
-void calls_add_up(const struct calls_program *session, struct calls_sums *sums)
+void calls_add_up(const struct calls_program *program, struct calls_sums *sums)
 {
-    *sums = session->all->ended.calls;
-    for (size_t i = 0; i < session->all->programs.count; i++)
-        calls_program_add_up(calls_program_at(session->all, i), sums);
+    *sums = program->all->ended.calls;
+    for (size_t i = 0; i < program->all->programs.count; i++)
+        calls_program_add_up(calls_program_at(program->all, i), sums);
 }
 
 void calls_add_ended(struct calls_sums *to, const struct calls_sums *sums)

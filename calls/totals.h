@@ -18,15 +18,15 @@ struct calls_sums {
 };
 
 /* Time since the start or the last clear. */
-uint64_t calls_measured_ns(const struct calls_program *session);
+uint64_t calls_measured_ns(const struct calls_program *program);
 
 /* The agent measures this. 0: not measured. */
 struct probe_cost calls_cost_of(const struct calls_program *program);
 
 bool calls_are_possible(uint64_t calls, uint64_t passed_ns);
 
-void calls_add_up(const struct calls_program *session, struct calls_sums *sums);
-void calls_program_add_up(const struct calls_program *session, struct calls_sums *sums);
+void calls_add_up(const struct calls_program *program, struct calls_sums *sums);
+void calls_program_add_up(const struct calls_program *program, struct calls_sums *sums);
 
 /* An ended program has no probes any more. */
 void calls_add_ended(struct calls_sums *to, const struct calls_sums *sums);

@@ -5,8 +5,8 @@
 struct calls_program;
 
 /* Writes changed rows. Returns 0 or SPROF_ENOMEM. */
-int calls_use_write(struct calls_program *session);
+int calls_use_write(struct calls_program *program);
 
-void calls_use_clear(struct calls_program *session);
+void calls_use_clear(struct calls_program *program);
 
 #endif

@@ -91,18 +91,18 @@ const char *calls_values_lack(const struct rules_keep *rule)
                               : "is a method of such a class, or of one that derives from it";
 }
 
-static uint64_t tested_by(const struct calls_program *session, uint32_t function)
+static uint64_t tested_by(const struct calls_program *program, uint32_t function)
 {
-    const struct calls_kept *kept = &session->all->kept;
+    const struct calls_kept *kept = &program->all->kept;
     uint64_t rules = 0;
     for (size_t i = 0; i < kept->rules.count; i++)
         if (calls_values_needs(&kept->rules.items[i].rule) && !kept->rules.items[i].is_over)
             rules |= UINT64_C(1) << i;
-    return rules ? rules & atomic_load(&session->process.shared->keep_of.masks[function]) : 0;
+    return rules ? rules & atomic_load(&program->process.shared->keep_of.masks[function]) : 0;
 }
 
 /* Records that references need a `*`. */
-static void note_references(struct calls_program *session, uint32_t function,
+static void note_references(struct calls_program *program, uint32_t function,
                             const struct calls_noted *noted, const struct rules_keep *rule,
                             uint32_t number)
 {
@@ -111,27 +111,27 @@ static void note_references(struct calls_program *session, uint32_t function,
             rule->tests[i].name ? parameter_of(noted, &rule->tests[i]) : noted->signature.count;
         if (at < noted->signature.count &&
             noted->signature.parameters[at].type->kind == SYMBOLIZE_REFERENCE)
-            session->values.unmet[number] =
+            program->values.unmet[number] =
                 (struct calls_unmet){"it is a reference: a * before it means what it refers to",
-                                     rule->tests[i].name, session->probes.items[function].function};
+                                     rule->tests[i].name, program->probes.items[function].function};
     }
 }
 
 /* `unmet`: rules that no call of the function can meet. Nor can those for which it has no values.
  */
-static uint64_t bind_rules(struct calls_program *session, uint32_t function, uint64_t unmet,
+static uint64_t bind_rules(struct calls_program *program, uint32_t function, uint64_t unmet,
                            struct calls_noted *noted)
 {
     uint64_t bound = 0;
-    for (uint64_t rules = tested_by(session, function) & ~unmet; rules; rules &= rules - 1) {
+    for (uint64_t rules = tested_by(program, function) & ~unmet; rules; rules &= rules - 1) {
         const uint32_t number = (uint32_t)__builtin_ctzll(rules);
-        const struct rules_keep *rule = &session->all->kept.rules.items[number].rule;
+        const struct rules_keep *rule = &program->all->kept.rules.items[number].rule;
         if (calls_values_bind(noted, rule, number))
             bound |= UINT64_C(1) << number;
         else
-            note_references(session, function, noted, rule, number);
+            note_references(program, function, noted, rule, number);
     }
-    atomic_fetch_and(&session->process.shared->keep_of.masks[function], ~unmet);
+    atomic_fetch_and(&program->process.shared->keep_of.masks[function], ~unmet);
     return bound;
 }
 
@@ -145,11 +145,11 @@ static bool needs_words(const struct calls_noted *noted)
 
 /* Writes for the agent what is noted. Returns 0, SPROF_ENOTFOUND where its room is used up, or
  * SPROF_ENOMEM. */
-static int write_values(struct calls_program *session, uint32_t function,
+static int write_values(struct calls_program *program, uint32_t function,
                         const struct calls_noted *noted)
 {
-    struct probe_shared *shared = session->process.shared;
-    struct calls_values *values = &session->values;
+    struct probe_shared *shared = program->process.shared;
+    struct calls_values *values = &program->values;
     const uint64_t at = values->used ? values->used : 1;
     struct probe_values *to = (struct probe_values *)&shared->keep.values[at];
     struct probe_piece *pieces = (struct probe_piece *)(to + 1);
@@ -178,11 +178,11 @@ static int write_values(struct calls_program *session, uint32_t function,
 }
 
 /* What the agent goes on to note where it has no room for what would be. */
-static const struct calls_noted *written_now(const struct calls_program *session, uint32_t function)
+static const struct calls_noted *written_now(const struct calls_program *program, uint32_t function)
 {
     const uint32_t place =
-        atomic_load(&session->process.shared->keep_of.values[function]) & PROBE_VALUES_PLACE;
-    return place ? calls_values_noted(&session->values, function, place) : NULL;
+        atomic_load(&program->process.shared->keep_of.values[function]) & PROBE_VALUES_PLACE;
+    return place ? calls_values_noted(&program->values, function, place) : NULL;
 }
 
 struct shown {
@@ -208,7 +208,7 @@ static void close_shown(struct shown *shown)
 }
 
 struct finding {
-    struct calls_program *session;
+    struct calls_program *program;
     uint64_t rules;  /* whose functions are wanted */
     bool added_only; /* functions that were added */
     SPROF_VEC(uint64_t) starts;
@@ -217,46 +217,46 @@ struct finding {
     SPROF_VEC(struct symbolize_paths) paths;
 };
 
-static bool is_request(const struct calls_program *session, uint32_t function)
+static bool is_request(const struct calls_program *program, uint32_t function)
 {
-    return calls_requests_by_value(&session->options) && calls_requests_is(session, function);
+    return calls_requests_by_value(&program->options) && calls_requests_is(program, function);
 }
 
 /* Lists the paths of captures and rules, unless `list` is NULL. Returns their count, which is the
  * number of the path of a request. */
-static uint32_t request_path(const struct calls_program *session, uint32_t function,
+static uint32_t request_path(const struct calls_program *program, uint32_t function,
                              uint32_t captures, const struct symbolize_path **list)
 {
     const struct symbolize_path *scratch[CALLS_CAPTURED_MOST], **to = list ? list : scratch;
-    const uint32_t count = calls_captures_paths(session, captures, to);
-    return calls_late_paths(session, calls_late_rules(session, tested_by(session, function)), to,
+    const uint32_t count = calls_captures_paths(program, captures, to);
+    return calls_late_paths(program, calls_late_rules(program, tested_by(program, function)), to,
                             count);
 }
 
-static int note(struct calls_program *session, uint32_t function, uint32_t captures,
+static int note(struct calls_program *program, uint32_t function, uint32_t captures,
                 const struct symbolize_signature *signature)
 {
-    const struct probing_probe *probe = &session->probes.items[function];
-    struct calls_noted *noted = sprof_arena_alloc(&session->arena, sizeof *noted);
+    const struct probing_probe *probe = &program->probes.items[function];
+    struct calls_noted *noted = sprof_arena_alloc(&program->arena, sizeof *noted);
     uint64_t unmet = 0;
     if (!noted)
         return SPROF_ENOMEM;
     *noted = (struct calls_noted){.function = function,
                                   .is_known = signature != NULL,
-                                  .has_arguments = !session->values.hides.items[function],
-                                  .text_bytes = (uint16_t)session->options.kept.text_bytes,
-                                  .bias = session->files.items[probe->file].bias};
-    noted->has_both = session->options.kept.arguments_both && noted->has_arguments;
+                                  .has_arguments = !program->values.hides.items[function],
+                                  .text_bytes = (uint16_t)program->options.kept.text_bytes,
+                                  .bias = program->files.items[probe->file].bias};
+    noted->has_both = program->options.kept.arguments_both && noted->has_arguments;
     if (signature) {
         noted->signature = *signature;
         calls_values_plan_words(noted);
-        calls_captures_note(session, captures, probe->function, signature, noted);
+        calls_captures_note(program, captures, probe->function, signature, noted);
     }
-    if (calls_late_note(session, tested_by(session, function), captures, probe->function, signature,
+    if (calls_late_note(program, tested_by(program, function), captures, probe->function, signature,
                         noted, &unmet))
         return SPROF_ENOMEM;
-    if (signature && is_request(session, function))
-        calls_captures_note_request(session, request_path(session, function, captures, NULL),
+    if (signature && is_request(program, function))
+        calls_captures_note_request(program, request_path(program, function, captures, NULL),
                                     probe->function, signature, noted);
     noted->is_hidden = !noted->has_arguments && !noted->captured_count && !noted->has_result;
     if (signature) {
@@ -265,93 +265,93 @@ static int note(struct calls_program *session, uint32_t function, uint32_t captu
         for (uint8_t i = 0; i < PROBE_WORDS; i++)
             noted->from[i] = (uint8_t)(PROBE_WORD_INTEGER + i);
     }
-    session->values.noted.items[function] = NULL;
+    program->values.noted.items[function] = NULL;
     if (noted->has_arguments || noted->captured_count || noted->late_count ||
-        tested_by(session, function) & ~unmet) {
-        const uint64_t bound = bind_rules(session, function, unmet, noted);
-        const int result = write_values(session, function, noted);
+        tested_by(program, function) & ~unmet) {
+        const uint64_t bound = bind_rules(program, function, unmet, noted);
+        const int result = write_values(program, function, noted);
         if (result == SPROF_ENOMEM)
             return result;
-        session->values.is_full |= result != 0;
-        session->values.bound |= result ? 0 : bound;
-        session->values.noted.items[function] = result ? written_now(session, function) : noted;
+        program->values.is_full |= result != 0;
+        program->values.bound |= result ? 0 : bound;
+        program->values.noted.items[function] = result ? written_now(program, function) : noted;
         unmet = 0;
     }
-    calls_keep_write(session, function,
-                     atomic_load(&session->process.shared->keep_of.masks[function]) & ~unmet);
+    calls_keep_write(program, function,
+                     atomic_load(&program->process.shared->keep_of.masks[function]) & ~unmet);
     return 0;
 }
 
 static int found(void *context, size_t index, const struct symbolize_signature *signature)
 {
     const struct finding *finding = context;
-    return note(finding->session, finding->functions.items[index], finding->captures.items[index],
+    return note(finding->program, finding->functions.items[index], finding->captures.items[index],
                 signature);
 }
 
 /* Probes of a file are ordered by address. */
 static int find_in_file(struct finding *finding, const struct probing_file *file)
 {
-    struct calls_program *session = finding->session;
+    struct calls_program *program = finding->program;
     struct image_request request;
     struct image *image;
     int result = 0;
     if (!finding->starts.count)
         return 0;
-    if (plan_request_find(&request, session->process.pid, file->identity, file->path))
+    if (plan_request_find(&request, program->process.pid, file->identity, file->path))
         return SPROF_ENOMEM;
     if (!image_open(&image, &request, NULL)) {
         result = symbolize_signatures(image, NULL, finding->starts.items, finding->starts.count,
-                                      finding->paths.items, &session->arena, found, finding);
+                                      finding->paths.items, &program->arena, found, finding);
         image_free(image);
     }
     for (size_t i = 0; i < finding->functions.count && !result; i++)
-        if (!session->values.noted.items[finding->functions.items[i]])
-            result = note(session, finding->functions.items[i], 0, NULL);
+        if (!program->values.noted.items[finding->functions.items[i]])
+            result = note(program, finding->functions.items[i], 0, NULL);
     finding->starts.count = finding->functions.count = finding->captures.count =
         finding->paths.count = 0;
     return result;
 }
 
 /* *hides: arguments are not shown. */
-static int wants(const struct calls_program *session, uint32_t function,
+static int wants(const struct calls_program *program, uint32_t function,
                  const struct shown *expressions, bool *hides, uint32_t *captures,
                  struct sprof_error *error)
 {
-    const struct probing_probe *probe = &session->probes.items[function];
+    const struct probing_probe *probe = &program->probes.items[function];
     *hides = false;
     *captures = 0;
     if (!probe->is_chosen || probe->is_unplaced || !probe->function)
         return 0;
-    const int shown = !session->options.kept.arguments ? 0
+    const int shown = !program->options.kept.arguments ? 0
                       : expressions->arguments
                           ? plan_expressions_match(expressions->arguments, probe->function, error)
                           : 1;
     const int result =
-        calls_captures_of(session, &expressions->captures, probe->function, captures, error);
+        calls_captures_of(program, &expressions->captures, probe->function, captures, error);
     *hides = !shown;
     return shown < 0 || result < 0 ? SPROF_ENOMEM
-                                   : shown || *captures || is_request(session, function) ||
-                                         tested_by(session, function) != 0;
+                                   : shown || *captures || is_request(program, function) ||
+                                         tested_by(program, function) != 0;
 }
 
 static int want(struct finding *finding, uint32_t function, uint32_t captures)
 {
-    struct calls_program *session = finding->session;
+    struct calls_program *program = finding->program;
     struct symbolize_paths paths = {0};
-    session->values.noted.items[function] = NULL;
-    const bool names_request = is_request(session, function);
-    const uint64_t rules = calls_late_rules(session, tested_by(session, function));
+    program->values.noted.items[function] = NULL;
+    const bool names_request = is_request(program, function);
+    const uint64_t rules = calls_late_rules(program, tested_by(program, function));
     if (captures || rules || names_request) {
         const struct symbolize_path **list =
-            sprof_arena_alloc(&session->arena, CALLS_CAPTURED_MOST * sizeof *list);
+            sprof_arena_alloc(&program->arena, CALLS_CAPTURED_MOST * sizeof *list);
         if (!list)
             return SPROF_ENOMEM;
-        paths = (struct symbolize_paths){list, request_path(session, function, captures, list)};
+        paths = (struct symbolize_paths){list, request_path(program, function, captures, list)};
         if (names_request && paths.count < CALLS_CAPTURED_MOST)
-            list[paths.count++] = &session->options.kept.requests_of->paths[0];
+            list[paths.count++] = &program->options.kept.requests_of->paths[0];
     }
-    return sprof_vec_push(&finding->starts, session->probes.items[function].function->start) ||
+    return sprof_vec_push(&finding->starts, program->probes.items[function].function->start) ||
                    sprof_vec_push(&finding->functions, function) ||
                    sprof_vec_push(&finding->captures, captures) ||
                    sprof_vec_push(&finding->paths, paths)
@@ -362,61 +362,61 @@ static int want(struct finding *finding, uint32_t function, uint32_t captures)
 static int find_wanted(struct finding *finding, size_t first, const struct shown *expressions,
                        struct sprof_error *error)
 {
-    struct calls_program *session = finding->session;
+    struct calls_program *program = finding->program;
     int result = 0;
-    for (size_t i = first; i < session->probes.count && !result; i++) {
-        struct probing_probe *probe = &session->probes.items[i];
+    for (size_t i = first; i < program->probes.count && !result; i++) {
+        struct probing_probe *probe = &program->probes.items[i];
         const bool is_meant = !finding->added_only || probe->is_added;
-        bool *hides = &session->values.hides.items[i];
-        const uint64_t rules = atomic_load(&session->process.shared->keep_of.masks[i]);
+        bool *hides = &program->values.hides.items[i];
+        const uint64_t rules = atomic_load(&program->process.shared->keep_of.masks[i]);
         uint32_t captures = 0;
         const int wanted = is_meant && (finding->rules == UINT64_MAX || rules & finding->rules)
-                               ? wants(session, (uint32_t)i, expressions, hides, &captures, error)
+                               ? wants(program, (uint32_t)i, expressions, hides, &captures, error)
                                : 0;
         if (wanted < 0 || (wanted && want(finding, (uint32_t)i, captures)))
             return SPROF_ENOMEM;
         probe->is_added &= !is_meant;
-        if (i + 1 == session->probes.count || session->probes.items[i + 1].file != probe->file)
-            result = find_in_file(finding, &session->files.items[probe->file]);
+        if (i + 1 == program->probes.count || program->probes.items[i + 1].file != probe->file)
+            result = find_in_file(finding, &program->files.items[probe->file]);
     }
     return result;
 }
 
-bool calls_values_are_wanted(const struct calls_program *session)
+bool calls_values_are_wanted(const struct calls_program *program)
 {
-    const struct calls_kept *kept = &session->all->kept;
-    bool wanted = (session->options.kept.arguments || session->options.kept.capture_count ||
-                   calls_requests_by_value(&session->options)) &&
+    const struct calls_kept *kept = &program->all->kept;
+    bool wanted = (program->options.kept.arguments || program->options.kept.capture_count ||
+                   calls_requests_by_value(&program->options)) &&
                   kept->rules.count;
     for (size_t i = 0; i < kept->rules.count; i++)
         wanted |= calls_values_needs(&kept->rules.items[i].rule);
     return wanted;
 }
 
-static void report_unbound(const struct calls_program *session, size_t rule)
+static void report_unbound(const struct calls_program *program, size_t rule)
 {
-    const struct calls_rule *of = &session->all->kept.rules.items[rule];
+    const struct calls_rule *of = &program->all->kept.rules.items[rule];
     struct sprof_error error = {0};
     struct sprof_str near = {0};
-    if (calls_late_explain(session, rule, &error)) {
-        sprof_log_message(session->options.log, SPROF_LOG_WARNING, "%s", error.message);
+    if (calls_late_explain(program, rule, &error)) {
+        sprof_log_message(program->options.log, SPROF_LOG_WARNING, "%s", error.message);
         return;
     }
     if (of->by[RULES_KEEP_BY_CLASS])
-        sprof_suggest_append(&near, &session->values.near_classes[rule]);
-    sprof_log_message(session->options.log, SPROF_LOG_WARNING,
+        sprof_suggest_append(&near, &program->values.near_classes[rule]);
+    sprof_log_message(program->options.log, SPROF_LOG_WARNING,
                       "--keep '%s': by debug information no function %s, so no call is kept for "
                       "that%s",
                       of->text, calls_values_lack(&of->rule), near.text ? near.text : "");
     sprof_str_release(&near);
 }
 
-static void report_all_unbound(const struct calls_program *session)
+static void report_all_unbound(const struct calls_program *program)
 {
-    const struct calls_kept *kept = &session->all->kept;
-    for (size_t i = 0; i < kept->rules.count && !session->options.drill.adaptive; i++)
-        if (calls_values_needs(&kept->rules.items[i].rule) && !(session->values.bound >> i & 1))
-            report_unbound(session, i);
+    const struct calls_kept *kept = &program->all->kept;
+    for (size_t i = 0; i < kept->rules.count && !program->options.drill.adaptive; i++)
+        if (calls_values_needs(&kept->rules.items[i].rule) && !(program->values.bound >> i & 1))
+            report_unbound(program, i);
 }
 
 int calls_values_check(const struct trace_options *options, struct sprof_error *error)
@@ -428,36 +428,36 @@ int calls_values_check(const struct trace_options *options, struct sprof_error *
 }
 
 /* Limits functions to those with one of `rules`. */
-static int find_values(struct calls_program *session, size_t first, uint64_t rules, bool added_only,
+static int find_values(struct calls_program *program, size_t first, uint64_t rules, bool added_only,
                        struct sprof_error *error)
 {
-    const struct trace_options *options = &session->options;
-    struct finding finding = {.session = session, .rules = rules, .added_only = added_only};
+    const struct trace_options *options = &program->options;
+    struct finding finding = {.program = program, .rules = rules, .added_only = added_only};
     struct shown expressions;
-    calls_values_check_filter(session);
-    if (!calls_values_are_wanted(session))
+    calls_values_check_filter(program);
+    if (!calls_values_are_wanted(program))
         return 0;
     int result = open_shown(options, &expressions, error);
-    while (!result && session->values.noted.count < session->probes.count)
-        if (sprof_vec_push(&session->values.noted, NULL) ||
-            sprof_vec_push(&session->values.hides, false))
+    while (!result && program->values.noted.count < program->probes.count)
+        if (sprof_vec_push(&program->values.noted, NULL) ||
+            sprof_vec_push(&program->values.hides, false))
             result = SPROF_ENOMEM;
     if (!result)
         result = find_wanted(&finding, first, &expressions, error);
-    if (session->values.is_full && !session->values.is_full_reported) {
-        session->values.is_full_reported = true;
+    if (program->values.is_full && !program->values.is_full_reported) {
+        program->values.is_full_reported = true;
         sprof_log_message(options->log, SPROF_LOG_WARNING,
                           "the program's room for what is noted of values is used up: some "
                           "functions have none, and new rules on them keep no call");
     }
     const bool is_first = !first && rules == UINT64_MAX && !added_only && !options->children &&
-                          !probing_has_others(&session->probing);
+                          !probing_has_others(&program->probing);
     if (!result && is_first && expressions.arguments)
-        result = probing_report_unfound(&session->probing, "args", options->kept.arguments_of,
+        result = probing_report_unfound(&program->probing, "args", options->kept.arguments_of,
                                         expressions.arguments, false, error);
     if (!result && is_first) {
-        report_all_unbound(session);
-        calls_captures_report(session);
+        report_all_unbound(program);
+        calls_captures_report(program);
     }
     close_shown(&expressions);
     sprof_vec_release(&finding.captures);
@@ -467,28 +467,28 @@ static int find_values(struct calls_program *session, size_t first, uint64_t rul
     return result == SPROF_ENOMEM ? sprof_error_memory(error) : result;
 }
 
-int calls_values_begin(struct calls_program *session, size_t first, struct sprof_error *error)
+int calls_values_begin(struct calls_program *program, size_t first, struct sprof_error *error)
 {
-    return find_values(session, first, UINT64_MAX, false, error);
+    return find_values(program, first, UINT64_MAX, false, error);
 }
 
-int calls_values_serve(struct calls_program *session)
+int calls_values_serve(struct calls_program *program)
 {
     struct sprof_error error = {0};
     bool has_added = false;
-    if (!calls_values_are_wanted(session))
+    if (!calls_values_are_wanted(program))
         return 0;
-    for (size_t i = 0; i < session->probes.count && !has_added; i++)
-        has_added = session->probes.items[i].is_added;
-    return has_added ? find_values(session, 0, UINT64_MAX, true, &error) : 0;
+    for (size_t i = 0; i < program->probes.count && !has_added; i++)
+        has_added = program->probes.items[i].is_added;
+    return has_added ? find_values(program, 0, UINT64_MAX, true, &error) : 0;
 }
 
-int calls_values_add(struct calls_program *session, uint32_t rule, struct sprof_error *error)
+int calls_values_add(struct calls_program *program, uint32_t rule, struct sprof_error *error)
 {
-    const bool is_first = session->all->kept.rules.count == 1; /* now values are shown, too */
-    if (!is_first && !calls_values_needs(&session->all->kept.rules.items[rule].rule))
+    const bool is_first = program->all->kept.rules.count == 1; /* now values are shown, too */
+    if (!is_first && !calls_values_needs(&program->all->kept.rules.items[rule].rule))
         return 0;
-    return find_values(session, 0, is_first ? UINT64_MAX : UINT64_C(1) << rule, false, error);
+    return find_values(program, 0, is_first ? UINT64_MAX : UINT64_C(1) << rule, false, error);
 }
 
 void calls_values_release(struct calls_values *values)
@@ -498,14 +498,14 @@ void calls_values_release(struct calls_values *values)
     sprof_vec_release(&values->hides);
 }
 
-void calls_values_check_filter(struct calls_program *session)
+void calls_values_check_filter(struct calls_program *program)
 {
     struct sprof_proc_status status;
-    const uint32_t both = 2 * session->options.kept.text_bytes; /* two long texts a call */
-    if (!session->all->kept.rules.count)
+    const uint32_t both = 2 * program->options.kept.text_bytes; /* two long texts a call */
+    if (!program->all->kept.rules.count)
         return;
-    session->process.shared->keep.pieces_bytes = both;
-    const bool may = sprof_proc_status_read(session->process.pid, &status) && !status.has_seccomp &&
-                     !atomic_load(&session->process.shared->keep.is_filtered);
-    atomic_store(&session->process.shared->keep.pieces_most, may ? PIECES_A_SECOND : 0);
+    program->process.shared->keep.pieces_bytes = both;
+    const bool may = sprof_proc_status_read(program->process.pid, &status) && !status.has_seccomp &&
+                     !atomic_load(&program->process.shared->keep.is_filtered);
+    atomic_store(&program->process.shared->keep.pieces_most, may ? PIECES_A_SECOND : 0);
 }

@@ -99,7 +99,7 @@ const struct calls_noted *calls_values_noted(const struct calls_values *values, 
                                              uint32_t place);
 
 /* Whether any values are noted. */
-bool calls_values_are_wanted(const struct calls_program *session);
+bool calls_values_are_wanted(const struct calls_program *program);
 
 /* Whether a rule needs debug information; and a text of what functions lack. */
 bool calls_values_needs(const struct rules_keep *rule);
@@ -108,16 +108,16 @@ const char *calls_values_lack(const struct rules_keep *rule);
 int calls_values_check(const struct trace_options *options, struct sprof_error *error);
 
 /* Finds values of chosen functions from `first` on, for the agent. */
-int calls_values_begin(struct calls_program *session, size_t first, struct sprof_error *error);
+int calls_values_begin(struct calls_program *program, size_t first, struct sprof_error *error);
 /* The same for functions that a command or a drill-down has added since. */
-int calls_values_serve(struct calls_program *session);
+int calls_values_serve(struct calls_program *program);
 void calls_values_release(struct calls_values *values);
 
 /* Adds values for a new rule. */
-int calls_values_add(struct calls_program *session, uint32_t rule, struct sprof_error *error);
+int calls_values_add(struct calls_program *program, uint32_t rule, struct sprof_error *error);
 
 /* Checks again whether a seccomp filter could kill the program when the agent reads memory. */
-void calls_values_check_filter(struct calls_program *session);
+void calls_values_check_filter(struct calls_program *program);
 
 /* Returns enum probe_number; 0: no number. */
 uint8_t calls_values_number(const struct symbolize_type *type);
@@ -150,7 +150,7 @@ struct calls_taken_values {
 };
 
 /* Adds rows for kept call `number`. Returns 0 or SPROF_ENOMEM. */
-int calls_values_take(struct calls_program *session, uint32_t function, uint32_t number,
+int calls_values_take(struct calls_program *program, uint32_t function, uint32_t number,
                       const struct calls_taken_values *taken);
 
 /* == captured.c == */
@@ -163,26 +163,26 @@ int calls_captures_open(const struct trace_options *options,
 void calls_captures_close(struct calls_capture_expressions *expressions);
 
 /* Sets a bit for each --capture. Returns 0 or a negative code. */
-int calls_captures_of(const struct calls_program *session,
+int calls_captures_of(const struct calls_program *program,
                       const struct calls_capture_expressions *expressions,
                       const struct plan_function *function, uint32_t *captures,
                       struct sprof_error *error);
 
 /* Returns how many, at most CALLS_CAPTURED_MOST. */
-uint32_t calls_captures_paths(const struct calls_program *session, uint32_t captures,
+uint32_t calls_captures_paths(const struct calls_program *program, uint32_t captures,
                               const struct symbolize_path *paths[CALLS_CAPTURED_MOST]);
 
-void calls_captures_note(struct calls_program *session, uint32_t captures,
+void calls_captures_note(struct calls_program *program, uint32_t captures,
                          const struct plan_function *function,
                          const struct symbolize_signature *signature, struct calls_noted *noted);
 
 /* Notes the value of --request, whose path is number `at` of the signature's. */
-void calls_captures_note_request(struct calls_program *session, uint32_t at,
+void calls_captures_note_request(struct calls_program *program, uint32_t at,
                                  const struct plan_function *function,
                                  const struct symbolize_signature *signature,
                                  struct calls_noted *noted);
 
-void calls_captures_report(const struct calls_program *session);
+void calls_captures_report(const struct calls_program *program);
 
 /* == values_text.c == */
 

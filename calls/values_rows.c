@@ -31,11 +31,11 @@ static bool has_failed(const struct calls_noted *noted, const struct probe_kept_
                : type->kind == SYMBOLIZE_SIGNED && (int64_t)(word << (64 - 8 * type->bytes)) < 0;
 }
 
-static int put_value(struct calls_program *session, uint32_t number, uint32_t position,
+static int put_value(struct calls_program *program, uint32_t number, uint32_t position,
                      const char *name, const char *type, struct sprof_str *text)
 {
     struct store_call_value row = {
-        .run_id = session->run->id,
+        .run_id = program->run->id,
         .call_number = number,
         .position = position,
         .name = name,
@@ -43,14 +43,14 @@ static int put_value(struct calls_program *session, uint32_t number, uint32_t po
     };
     row.value = text->failed
                     ? NULL
-                    : sprof_arena_text(recording_batch_arena(session->recording), text->text);
+                    : sprof_arena_text(recording_batch_arena(program->recording), text->text);
     sprof_str_release(text);
-    return !row.value || sprof_vec_push(&recording_batch(session->recording)->call_values, row)
+    return !row.value || sprof_vec_push(&recording_batch(program->recording)->call_values, row)
                ? SPROF_ENOMEM
                : 0;
 }
 
-static int put_words(struct calls_program *session, uint32_t number,
+static int put_words(struct calls_program *program, uint32_t number,
                      const struct probe_kept_values *kept)
 {
     static const char *const names[PROBE_WORDS] = {"arg1", "arg2", "arg3", "arg4", "arg5", "arg6"};
@@ -58,12 +58,12 @@ static int put_words(struct calls_program *session, uint32_t number,
     for (uint32_t i = 0; i < PROBE_WORDS && kept->has_words && !result; i++) {
         struct sprof_str text = {0};
         sprof_str_appendf(&text, "0x%llx", (unsigned long long)kept->words[i]);
-        result = put_value(session, number, i + 1, names[i], NULL, &text);
+        result = put_value(program, number, i + 1, names[i], NULL, &text);
     }
     return result;
 }
 
-static int put_changed(struct calls_program *session, const struct calls_call_values *call,
+static int put_changed(struct calls_program *program, const struct calls_call_values *call,
                        uint32_t number)
 {
     uint32_t position = STORE_AFTER;
@@ -74,17 +74,17 @@ static int put_changed(struct calls_program *session, const struct calls_call_va
             if (calls_values_changed(call, i, part, &name, &text)) {
                 const char *kept = name.failed
                                        ? NULL
-                                       : sprof_arena_text(recording_batch_arena(session->recording),
+                                       : sprof_arena_text(recording_batch_arena(program->recording),
                                                           name.text ? name.text : "");
                 text.failed |= !kept;
-                result = put_value(session, number, position++, kept, NULL, &text);
+                result = put_value(program, number, position++, kept, NULL, &text);
             }
             sprof_str_release(&name);
         }
     return result;
 }
 
-static int put_captured(struct calls_program *session, const struct calls_call_values *call,
+static int put_captured(struct calls_program *program, const struct calls_call_values *call,
                         uint32_t number)
 {
     int result = 0;
@@ -98,13 +98,13 @@ static int put_captured(struct calls_program *session, const struct calls_call_v
             sprof_str_append(&text, " → ");
         }
         calls_values_captured(call, i, &text);
-        result = put_value(session, number, STORE_CAPTURED + i, captured->name,
+        result = put_value(program, number, STORE_CAPTURED + i, captured->name,
                            captured->located->type->name, &text);
     }
     return result;
 }
 
-static int put_known(struct calls_program *session, const struct calls_noted *noted,
+static int put_known(struct calls_program *program, const struct calls_noted *noted,
                      uint32_t number, const struct calls_taken_values *taken)
 {
     struct calls_call_values call = {.noted = noted, .kept = &taken->kept};
@@ -115,24 +115,24 @@ static int put_known(struct calls_program *session, const struct calls_noted *no
         const struct symbolize_value *value = &noted->signature.parameters[i];
         struct sprof_str text = {0};
         if (calls_values_text(&call, i, &text))
-            result = put_value(session, number, i + 1, value->name ? value->name : "",
+            result = put_value(program, number, i + 1, value->name ? value->name : "",
                                value->type->name, &text);
     }
     call.is_early = false;
     if (!result && noted->has_both)
-        result = put_changed(session, &call, number);
+        result = put_changed(program, &call, number);
     if (!result)
-        result = put_captured(session, &call, number);
+        result = put_captured(program, &call, number);
     struct sprof_str text = {0};
     if (!result && (noted->has_arguments || noted->has_result) &&
         calls_values_text(&call, CALLS_RESULT, &text))
-        return put_value(session, number, 0, "", noted->signature.result.type->name, &text);
+        return put_value(program, number, 0, "", noted->signature.result.type->name, &text);
     sprof_str_release(&text);
     return result;
 }
 
 /* Writes errno only for failed calls or tests; otherwise it is an older one. */
-static int put_error(struct calls_program *session, const struct calls_noted *noted,
+static int put_error(struct calls_program *program, const struct calls_noted *noted,
                      uint32_t number, const struct probe_kept_values *kept)
 {
     struct sprof_str text = {0};
@@ -144,21 +144,21 @@ static int put_error(struct calls_program *session, const struct calls_noted *no
         sprof_str_append(&text, name);
     else
         sprof_str_appendf(&text, "%u", (unsigned)kept->error);
-    return put_value(session, number, STORE_ERRNO, "errno", "int", &text);
+    return put_value(program, number, STORE_ERRNO, "errno", "int", &text);
 }
 
-int calls_values_take(struct calls_program *session, uint32_t function, uint32_t number,
+int calls_values_take(struct calls_program *program, uint32_t function, uint32_t number,
                       const struct calls_taken_values *taken)
 {
-    const struct calls_noted *noted = calls_values_noted(&session->values, function, taken->place);
+    const struct calls_noted *noted = calls_values_noted(&program->values, function, taken->place);
     struct sprof_str text = {0};
     int result = !noted || noted->is_hidden ? 0
-                 : noted->is_known          ? put_known(session, noted, number, taken)
-                                            : put_words(session, number, &taken->kept);
+                 : noted->is_known          ? put_known(program, noted, number, taken)
+                                            : put_words(program, number, &taken->kept);
     if (!result && noted && !noted->is_hidden)
-        result = put_error(session, noted, number, &taken->kept);
+        result = put_error(program, noted, number, &taken->kept);
     if (!result && calls_values_thrown(taken, &text))
-        return put_value(session, number, STORE_EXCEPTION, "exception", NULL, &text);
+        return put_value(program, number, STORE_EXCEPTION, "exception", NULL, &text);
     sprof_str_release(&text);
     return result;
 }

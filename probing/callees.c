@@ -18,7 +18,7 @@ struct position {
 };
 
 struct probing_callees {
-    struct probing_program *session;
+    struct probing_program *program;
     SPROF_VEC(uint8_t *) levels; /* by file and function */
     SPROF_VEC(struct position) waiting;
     struct sprof_map by_name;  /* hash of linkage name → by_address */
@@ -33,14 +33,14 @@ struct probing_callees {
 static const struct plan_function *function_at(const struct probing_callees *callees,
                                                struct position position)
 {
-    return &callees->session->files.items[position.file].plan.functions[position.function];
+    return &callees->program->files.items[position.file].plan.functions[position.function];
 }
 
 static int list_functions(struct probing_callees *callees)
 {
-    const struct probing_program *session = callees->session;
-    for (uint32_t f = 0; f < session->files.count; f++) {
-        const struct probing_file *file = &session->files.items[f];
+    const struct probing_program *program = callees->program;
+    for (uint32_t f = 0; f < program->files.count; f++) {
+        const struct probing_file *file = &program->files.items[f];
         uint8_t *levels = calloc(file->plan.function_count + 1, 1);
         if (!levels || sprof_vec_push(&callees->levels, levels)) {
             free(levels);
@@ -69,7 +69,7 @@ static int list_functions(struct probing_callees *callees)
 static bool is_passed_through(const struct probing_callees *callees, struct position position)
 {
     return callees->probed.count && !callees->probed.items[position.file][position.function] &&
-           callees->session->files.items[position.file].is_chosen;
+           callees->program->files.items[position.file].is_chosen;
 }
 
 static int want(struct probing_callees *callees, struct position position, uint8_t level)
@@ -103,7 +103,7 @@ static int follow_slot(struct probing_callees *callees, const struct probing_fil
 {
     uint64_t target = 0;
     const bool is_read =
-        target_read_memory(callees->session->process.pid, file->bias + callee->address, &target,
+        target_read_memory(callees->program->process.pid, file->bias + callee->address, &target,
                            sizeof target) == sizeof target;
     if (is_read && sprof_map_get(&callees->by_start, target))
         return want_address(callees, target, level);
@@ -113,7 +113,7 @@ static int follow_slot(struct probing_callees *callees, const struct probing_fil
 /* A split-off part belongs to its function's level. */
 static int follow(struct probing_callees *callees, struct position position)
 {
-    const struct probing_file *file = &callees->session->files.items[position.file];
+    const struct probing_file *file = &callees->program->files.items[position.file];
     const struct plan_function *function = function_at(callees, position);
     const uint8_t level = callees->levels.items[position.file][position.function];
     int result = 0;
@@ -134,9 +134,9 @@ static int follow(struct probing_callees *callees, struct position position)
 /* == Roots == */
 
 /* Splits "RE:DEPTH". A name may contain "::". */
-static char *cut_depth(struct probing_program *session, const char *text, uint8_t *level)
+static char *cut_depth(struct probing_program *program, const char *text, uint8_t *level)
 {
-    char *expression = sprof_arena_text(&session->arena, text);
+    char *expression = sprof_arena_text(&program->arena, text);
     char *colon = expression ? strrchr(expression, ':') : NULL;
     *level = WITHOUT_END;
     if (!colon || !colon[1] || strspn(colon + 1, "0123456789") != strlen(colon + 1) ||
@@ -151,18 +151,18 @@ static char *cut_depth(struct probing_program *session, const char *text, uint8_
 static int add_roots(struct probing_callees *callees, const char *text, bool must_find,
                      struct sprof_error *error)
 {
-    const struct probing_program *session = callees->session;
+    const struct probing_program *program = callees->program;
     struct plan_expressions *expressions = NULL;
     struct sprof_suggestions near = {0};
     size_t seen = 0, nameless = 0, found = 0;
     uint8_t level;
-    const char *expression = cut_depth(callees->session, text, &level);
+    const char *expression = cut_depth(callees->program, text, &level);
     int result = expression ? plan_expressions_make(&expressions, &expression, 1, error)
                             : sprof_error_memory(error);
     for (size_t n = 0; n < callees->by_address.count && !result; n++) {
         const struct position position = callees->by_address.items[n];
         const struct plan_function *function = function_at(callees, position);
-        if (!session->files.items[position.file].is_chosen || !plan_is_true_start(function))
+        if (!program->files.items[position.file].is_chosen || !plan_is_true_start(function))
             continue;
         const int matches = plan_expressions_match(expressions, function, error);
         seen++;
@@ -190,28 +190,28 @@ static int add_roots(struct probing_callees *callees, const char *text, bool mus
 
 static int mark_probed(struct probing_callees *callees)
 {
-    const struct probing_program *session = callees->session;
-    for (size_t f = 0; f < session->files.count; f++) {
-        const struct probing_file *file = &session->files.items[f];
+    const struct probing_program *program = callees->program;
+    for (size_t f = 0; f < program->files.count; f++) {
+        const struct probing_file *file = &program->files.items[f];
         uint8_t *probed = calloc(file->plan.function_count + 1, 1);
         if (!probed || sprof_vec_push(&callees->probed, probed)) {
             free(probed);
             return SPROF_ENOMEM;
         }
         for (size_t i = file->first; i < file->first + file->count; i++) {
-            const struct probing_probe *probe = &session->probes.items[i];
+            const struct probing_probe *probe = &program->probes.items[i];
             probed[probe->function - file->plan.functions] = probe->is_chosen || probe->is_spare;
         }
     }
     return 0;
 }
 
-static int begin(struct probing_callees **out, struct probing_program *session)
+static int begin(struct probing_callees **out, struct probing_program *program)
 {
     struct probing_callees *callees = *out = calloc(1, sizeof *callees);
     if (!callees)
         return SPROF_ENOMEM;
-    callees->session = session;
+    callees->program = program;
     return list_functions(callees);
 }
 
@@ -223,17 +223,17 @@ static int follow_all(struct probing_callees *callees)
     return result;
 }
 
-const char *probing_callees_expression(struct probing_program *session, const char *text)
+const char *probing_callees_expression(struct probing_program *program, const char *text)
 {
     uint8_t level;
-    return cut_depth(session, text, &level);
+    return cut_depth(program, text, &level);
 }
 
-int probing_callees_find(struct probing_callees **out, struct probing_program *session,
+int probing_callees_find(struct probing_callees **out, struct probing_program *program,
                          const char *const *roots, size_t count, bool must_find,
                          struct sprof_error *error)
 {
-    int result = begin(out, session) ? sprof_error_memory(error) : 0;
+    int result = begin(out, program) ? sprof_error_memory(error) : 0;
     for (size_t i = 0; i < count && !result; i++)
         result = add_roots(*out, roots[i], must_find, error);
     if (!result && follow_all(*out))
@@ -252,11 +252,11 @@ static uint32_t open_calls(const struct probing_file *file, const struct plan_fu
     return open;
 }
 
-int probing_callees_of(struct probing_callees **out, struct probing_program *session, uint32_t file,
+int probing_callees_of(struct probing_callees **out, struct probing_program *program, uint32_t file,
                        size_t function, bool *open, bool *foreign)
 {
     const struct position position = {file, (uint32_t)function};
-    int result = begin(out, session);
+    int result = begin(out, program);
     struct probing_callees *callees = *out;
     if (!result)
         result = mark_probed(callees);
@@ -267,7 +267,7 @@ int probing_callees_of(struct probing_callees **out, struct probing_program *ses
     *open = *foreign = false;
     for (size_t n = 0; n < (result ? 0 : callees->by_address.count); n++) {
         const struct position at = callees->by_address.items[n];
-        const struct probing_file *of = &session->files.items[at.file];
+        const struct probing_file *of = &program->files.items[at.file];
         if (!of->is_chosen || callees->levels.items[at.file][at.function] < 2)
             continue;
         *open |= open_calls(of, function_at(callees, at)) > 0;
@@ -276,12 +276,12 @@ int probing_callees_of(struct probing_callees **out, struct probing_program *ses
     return result;
 }
 
-int probing_callees_called(struct probing_callees **out, struct probing_program *session)
+int probing_callees_called(struct probing_callees **out, struct probing_program *program)
 {
-    int result = begin(out, session);
+    int result = begin(out, program);
     struct probing_callees *callees = *out;
-    for (size_t f = 0; f < session->files.count && !result; f++) {
-        const struct probing_file *file = &session->files.items[f];
+    for (size_t f = 0; f < program->files.count && !result; f++) {
+        const struct probing_file *file = &program->files.items[f];
         for (size_t i = 0; i < file->plan.callee_count && !result; i++) {
             const struct plan_callee *callee = &file->plan.callees[i];
             result = callee->is_slot
@@ -301,12 +301,12 @@ bool probing_callees_wants(const struct probing_callees *callees, uint32_t file,
 
 void probing_callees_report_open(const struct probing_callees *callees)
 {
-    const struct probing_program *session = callees->session;
+    const struct probing_program *program = callees->program;
     struct sprof_str names = {0};
     size_t functions = 0, calls = 0;
     for (size_t n = 0; n < callees->by_address.count; n++) {
         const struct position position = callees->by_address.items[n];
-        const struct probing_file *file = &session->files.items[position.file];
+        const struct probing_file *file = &program->files.items[position.file];
         const struct plan_function *function = function_at(callees, position);
         /* the last level's callees do not count */
         const uint32_t open =
@@ -321,7 +321,7 @@ void probing_callees_report_open(const struct probing_callees *callees)
                               open);
     }
     if (calls)
-        sprof_log_message(session->options.log, SPROF_LOG_NOTE,
+        sprof_log_message(program->options.log, SPROF_LOG_NOTE,
                           "%zu indirect call%s in %zu function%s lead%s where --children-of cannot "
                           "see: %s%s; name what %s with --function",
                           calls, sprof_plural(calls), functions, sprof_plural(functions),

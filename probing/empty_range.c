@@ -16,16 +16,16 @@ struct missed {
     struct sprof_suggestions near, near_without;
 };
 
-static int find_missed(struct missed *missed, const struct probing_program *session,
+static int find_missed(struct missed *missed, const struct probing_program *program,
                        struct plan_expressions *expressions, struct sprof_error *error)
 {
-    for (size_t i = 0; i < session->probes.count; i++)
-        if (session->probes.items[i].is_chosen || session->probes.items[i].is_spare)
+    for (size_t i = 0; i < program->probes.count; i++)
+        if (program->probes.items[i].is_chosen || program->probes.items[i].is_spare)
             sprof_suggest_offer(&missed->near, missed->expression,
-                                session->probes.items[i].function->name);
-    for (size_t f = 0; f < session->files.count; f++) {
-        const struct plan *plan = &session->files.items[f].plan;
-        for (size_t i = 0; i < plan->function_count && session->files.items[f].is_chosen; i++) {
+                                program->probes.items[i].function->name);
+    for (size_t f = 0; f < program->files.count; f++) {
+        const struct plan *plan = &program->files.items[f].plan;
+        for (size_t i = 0; i < plan->function_count && program->files.items[f].is_chosen; i++) {
             const struct plan_function *function = &plan->functions[i];
             if (!plan_is_true_start(function))
                 continue;
@@ -72,11 +72,11 @@ static const char *guess_meaning(const char *expression)
     return "";
 }
 
-static const char *why_none(const struct probing_program *session)
+static const char *why_none(const struct probing_program *program)
 {
-    const struct trace_options *options = &session->options;
+    const struct trace_options *options = &program->options;
     const struct probing_program *any =
-        session->group->programs.count ? session->group->programs.items[0] : session;
+        program->group->programs.count ? program->group->programs.items[0] : program;
     if (any->way->only_embedded)
         return "a process that listens has the probes of its files, of which those are used that "
                "were chosen when the trace began";
@@ -94,42 +94,42 @@ static const char *why_none(const struct probing_program *session)
            "where --function chooses them when the trace begins";
 }
 
-static int refuse_expression(struct probing_program *session, const char *text,
+static int refuse_expression(struct probing_program *program, const char *text,
                              struct sprof_error *error)
 {
     const char *roots = probing_children_text(text);
-    if (roots && !(text = probing_callees_expression(session, roots)))
+    if (roots && !(text = probing_callees_expression(program, roots)))
         return sprof_error_memory(error);
     struct plan_expressions *expressions = NULL;
     struct missed missed = {.expression = text};
     struct sprof_str names = {0}, none = {0};
     int result = plan_expressions_make(&expressions, &text, 1, error);
-    for (size_t i = 0; i < session->group->programs.count && !result; i++)
-        result = find_missed(&missed, session->group->programs.items[i], expressions, error);
+    for (size_t i = 0; i < program->group->programs.count && !result; i++)
+        result = find_missed(&missed, program->group->programs.items[i], expressions, error);
     plan_expressions_free(expressions);
     if (result)
         return result;
     append_missed(&missed, &names);
     if (missed.without && missed.refused == missed.without) {
         sprof_str_append(&none, "none can be placed there: `sprof probes --refused ");
-        sprof_command_append_target(&none, session->options.pid, session->options.command);
+        sprof_command_append_target(&none, program->options.pid, program->options.command);
         sprof_str_append(&none, "` says why");
     }
     result = sprof_error_set(error, SPROF_EUSAGE, 0,
                              "`%.100s` finds no function that has a probe%.400s%s\n%s", text,
                              names.text ? names.text : "", guess_meaning(text),
-                             none.text && !none.failed ? none.text : why_none(session));
+                             none.text && !none.failed ? none.text : why_none(program));
     sprof_str_release(&names);
     sprof_str_release(&none);
     return result;
 }
 
-static int refuse_module(const struct probing_program *session,
+static int refuse_module(const struct probing_program *program,
                          const struct probing_addresses *addresses, struct sprof_error *error)
 {
     struct sprof_str names = {0};
-    for (size_t f = 0; f < session->files.count; f++) {
-        const struct probing_file *file = &session->files.items[f];
+    for (size_t f = 0; f < program->files.count; f++) {
+        const struct probing_file *file = &program->files.items[f];
         const char *slash = strrchr(file->path, '/');
         if (file->is_chosen && file->count)
             sprof_str_appendf(&names, "%s%s", names.length ? ", " : "",
@@ -143,16 +143,16 @@ static int refuse_module(const struct probing_program *session,
     return result;
 }
 
-static uint64_t distance(const struct probing_program *session,
+static uint64_t distance(const struct probing_program *program,
                          const struct probing_addresses *addresses,
                          const struct probing_probe *probe)
 {
-    const struct probing_file *file = &session->files.items[probe->file];
+    const struct probing_file *file = &program->files.items[probe->file];
     const uint64_t at = probe->function->start + (addresses->module ? 0 : file->bias);
     return at > addresses->from ? at - addresses->from : addresses->from - at;
 }
 
-static int refuse_addresses(const struct probing_program *session, const char *text,
+static int refuse_addresses(const struct probing_program *program, const char *text,
                             struct sprof_error *error)
 {
     struct probing_addresses addresses;
@@ -160,17 +160,17 @@ static int refuse_addresses(const struct probing_program *session, const char *t
     const int result = probing_read_addresses(text, &addresses, error);
     if (result)
         return result;
-    for (size_t i = 0; i < session->probes.count; i++) {
-        const struct probing_probe *probe = &session->probes.items[i];
+    for (size_t i = 0; i < program->probes.count; i++) {
+        const struct probing_probe *probe = &program->probes.items[i];
         if (probe->is_chosen &&
-            probing_is_of_module(&session->files.items[probe->file], &addresses) &&
+            probing_is_of_module(&program->files.items[probe->file], &addresses) &&
             (!nearest ||
-             distance(session, &addresses, probe) < distance(session, &addresses, nearest)))
+             distance(program, &addresses, probe) < distance(program, &addresses, nearest)))
             nearest = probe;
     }
     if (!nearest)
-        return refuse_module(session, &addresses, error);
-    const struct probing_file *file = &session->files.items[nearest->file];
+        return refuse_module(program, &addresses, error);
+    const struct probing_file *file = &program->files.items[nearest->file];
     const char *slash = strrchr(file->path, '/');
     const uint64_t start = nearest->function->start;
     return sprof_error_set(error, SPROF_EUSAGE, 0,
@@ -180,24 +180,24 @@ static int refuse_addresses(const struct probing_program *session, const char *t
                            text, nearest->function->name, (unsigned long long)(start + file->bias),
                            slash ? slash + 1 : file->path, (unsigned long long)start);
 }
-int probing_refuse_empty_range(struct probing_program *session, const char *text,
+int probing_refuse_empty_range(struct probing_program *program, const char *text,
                                struct sprof_error *error)
 {
     const struct probing_program *any =
-        session->group->programs.count ? session->group->programs.items[0] : session;
+        program->group->programs.count ? program->group->programs.items[0] : program;
     return probing_are_addresses(text) ? refuse_addresses(any, text, error)
-                                       : refuse_expression(session, text, error);
+                                       : refuse_expression(program, text, error);
 }
 
 /* Reports them, which is no error: later programs may have the functions. */
-static int append_empty(const struct probing_program *session, const struct probing_range *range,
+static int append_empty(const struct probing_program *program, const struct probing_range *range,
                         struct sprof_str *answer, struct sprof_error *error)
 {
     struct plan_expressions *expressions = NULL;
     struct missed missed = {.expression = range->text + 1};
     int result = plan_expressions_make(&expressions, &missed.expression, 1, error);
-    for (size_t i = 0; i < session->group->programs.count && !result; i++)
-        result = find_missed(&missed, session->group->programs.items[i], expressions, error);
+    for (size_t i = 0; i < program->group->programs.count && !result; i++)
+        result = find_missed(&missed, program->group->programs.items[i], expressions, error);
     plan_expressions_free(expressions);
     if (result)
         return result;
@@ -207,16 +207,16 @@ static int append_empty(const struct probing_program *session, const struct prob
     return 0;
 }
 
-int probing_ranges_append_empty(const struct probing_program *session, uint64_t since_ns,
+int probing_ranges_append_empty(const struct probing_program *program, uint64_t since_ns,
                                 struct sprof_str *answer, struct sprof_error *error)
 {
     int result = 0;
-    for (size_t r = 0; r < session->ranges.count && !result; r++) {
-        size_t sites = session->ranges.items[r].since_ns < since_ns;
-        for (size_t i = 0; i < session->group->programs.count; i++)
-            sites += session->group->programs.items[i]->ranges.items[r].sites;
+    for (size_t r = 0; r < program->ranges.count && !result; r++) {
+        size_t sites = program->ranges.items[r].since_ns < since_ns;
+        for (size_t i = 0; i < program->group->programs.count; i++)
+            sites += program->group->programs.items[i]->ranges.items[r].sites;
         if (!sites)
-            result = append_empty(session, &session->ranges.items[r], answer, error);
+            result = append_empty(program, &program->ranges.items[r], answer, error);
     }
     return result;
 }

@@ -38,51 +38,51 @@ static bool is_files(struct gone_pages *pages, uint64_t address)
     return entry & PRESENT ? (entry & OF_FILE) != 0 : !(entry & IN_SWAP);
 }
 
-static bool is_gone(const struct probing_program *session, const struct probing_probe *probe,
+static bool is_gone(const struct probing_program *program, const struct probing_probe *probe,
                     struct gone_pages *pages)
 {
-    const uint64_t site = session->files.items[probe->file].bias + probe->function->site;
+    const uint64_t site = program->files.items[probe->file].bias + probe->function->site;
     uint8_t there[PLAN_JUMP_BYTES];
     return probe->is_placed && !probe->is_restored && !probe->rests &&
-           probing_can_place_live(session, probe) && is_files(pages, site) &&
-           pread(session->process.code_fd, there, sizeof there, (off_t)site) ==
+           probing_can_place_live(program, probe) && is_files(pages, site) &&
+           pread(program->process.code_fd, there, sizeof there, (off_t)site) ==
                (ssize_t)sizeof there &&
            !memcmp(there, probe->function->original, sizeof there);
 }
 
-static bool is_due(const struct probing_program *session)
+static bool is_due(const struct probing_program *program)
 {
-    return session->times.now_ns >= session->gone_jumps.next_ns &&
-           session->options.rest_ns != TRACE_NEVER && session->process.code_fd > 0 &&
-           session->way->can_rest && !session->options.children && !session->points &&
-           !session->executable.is_replaced;
+    return program->times.now_ns >= program->gone_jumps.next_ns &&
+           program->options.rest_ns != TRACE_NEVER && program->process.code_fd > 0 &&
+           program->way->can_rest && !program->options.children && !program->points &&
+           !program->executable.is_replaced;
 }
 
-void probing_gone_jumps_refresh(struct probing_program *session)
+void probing_gone_jumps_refresh(struct probing_program *program)
 {
     char path[64];
     size_t gone = 0;
-    if (!is_due(session))
+    if (!is_due(program))
         return;
-    session->gone_jumps.next_ns = session->times.now_ns + BETWEEN_NS;
-    sprof_proc_shared_path(path, sizeof path, session->process.pid, "pagemap");
+    program->gone_jumps.next_ns = program->times.now_ns + BETWEEN_NS;
+    sprof_proc_shared_path(path, sizeof path, program->process.pid, "pagemap");
     struct gone_pages pages = {.fd = open(path, O_RDONLY | O_CLOEXEC)};
-    for (size_t i = 0; i < session->probes.count && pages.fd >= 0; i++)
-        if (is_gone(session, &session->probes.items[i], &pages)) {
-            probing_note_rest(&session->probes.items[i]);
+    for (size_t i = 0; i < program->probes.count && pages.fd >= 0; i++)
+        if (is_gone(program, &program->probes.items[i], &pages)) {
+            probing_note_rest(&program->probes.items[i]);
             gone++;
         }
     if (pages.fd >= 0)
         close(pages.fd);
     if (!gone)
         return;
-    if (!session->gone_jumps.is_reported)
+    if (!program->gone_jumps.is_reported)
         sprof_log_message(
-            session->options.log, SPROF_LOG_WARNING,
+            program->options.log, SPROF_LOG_WARNING,
             "the program has given back pages of its code (madvise), and with them "
             "the probes of %zu function%s: they are put back once a second, and calls "
             "until then are not counted",
             gone, sprof_plural(gone));
-    session->gone_jumps.is_reported = true;
-    probing_wake(session);
+    program->gone_jumps.is_reported = true;
+    probing_wake(program);
 }

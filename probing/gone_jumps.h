@@ -13,6 +13,6 @@ struct probing_gone_jumps {
 };
 
 /* Writes lost jumps again each second, if probes may rest. */
-void probing_gone_jumps_refresh(struct probing_program *session);
+void probing_gone_jumps_refresh(struct probing_program *program);
 
 #endif

@@ -104,11 +104,11 @@ static bool find_functions(const struct image_request *request, uint64_t starts[
     return starts[MALLOC] && starts[FREE] && starts[USABLE];
 }
 
-bool probing_heap_is_allocator(const struct probing_program *session,
+bool probing_heap_is_allocator(const struct probing_program *program,
                                const struct image_request *file)
 {
     uint64_t starts[FUNCTIONS];
-    return is_wanted(&session->options) && find_functions(file, starts);
+    return is_wanted(&program->options) && find_functions(file, starts);
 }
 
 bool probing_is_glibc(const char *path)
@@ -117,14 +117,14 @@ bool probing_is_glibc(const char *path)
     return !strncmp(name, "libc.so.6", 9) || !strncmp(name, "libc-2.", 7);
 }
 
-int probing_heap_find(struct probing_program *session, struct sprof_error *error)
+int probing_heap_find(struct probing_program *program, struct sprof_error *error)
 {
     uint32_t count = 1;
-    for (size_t i = 0; i < session->files.count && is_wanted(&session->options); i++) {
-        struct probing_file *file = &session->files.items[i];
+    for (size_t i = 0; i < program->files.count && is_wanted(&program->options); i++) {
+        struct probing_file *file = &program->files.items[i];
         struct probing_allocator allocator = {0};
         struct image_request request;
-        if (plan_request_find(&request, session->process.pid, file->identity, file->path))
+        if (plan_request_find(&request, program->process.pid, file->identity, file->path))
             return sprof_error_memory(error);
         if (!find_functions(&request, allocator.starts))
             continue;
@@ -133,9 +133,9 @@ int probing_heap_find(struct probing_program *session, struct sprof_error *error
         if (count > PROBE_HEAP_ALLOCATORS)
             return sprof_error_set(error, SPROF_EUNSUPPORTED, 0,
                                    "--%s: the program has more than %d allocators",
-                                   option_of(&session->options), PROBE_HEAP_ALLOCATORS - 1);
+                                   option_of(&program->options), PROBE_HEAP_ALLOCATORS - 1);
         allocator.usable = file->bias + allocator.starts[USABLE];
-        file->allocator = sprof_arena_alloc(&session->arena, sizeof allocator);
+        file->allocator = sprof_arena_alloc(&program->arena, sizeof allocator);
         if (!file->allocator)
             return sprof_error_memory(error);
         *file->allocator = allocator;
@@ -162,36 +162,36 @@ uint8_t probing_heap_operation(const struct trace_options *options, const struct
 
 /* == Probes == */
 
-static bool is_probed(const struct probing_program *session, const struct probing_file *file,
+static bool is_probed(const struct probing_program *program, const struct probing_file *file,
                       uint64_t start)
 {
     for (size_t i = file->first; i < file->first + file->count; i++)
-        if (session->probes.items[i].function->start == start && session->probes.items[i].operation)
+        if (program->probes.items[i].function->start == start && program->probes.items[i].operation)
             return true;
     return false;
 }
 
-int probing_heap_check_probes(struct probing_program *session, struct sprof_error *error)
+int probing_heap_check_probes(struct probing_program *program, struct sprof_error *error)
 {
     bool is_there = false;
-    for (size_t f = 0; f < session->files.count && is_wanted(&session->options); f++) {
-        const struct probing_file *file = &session->files.items[f];
+    for (size_t f = 0; f < program->files.count && is_wanted(&program->options); f++) {
+        const struct probing_file *file = &program->files.items[f];
         for (size_t i = 0; i < FUNCTIONS && file->allocator; i++)
-            if (is_needed(&session->options, i) && file->allocator->starts[i] &&
-                !is_probed(session, file, file->allocator->starts[i]))
+            if (is_needed(&program->options, i) && file->allocator->starts[i] &&
+                !is_probed(program, file, file->allocator->starts[i]))
                 return sprof_error_set(error, SPROF_EUNSUPPORTED, 0,
                                        "--%s is not possible: %s of %s cannot have a probe that "
                                        "sees it return: `sprof probes %s --function '^%s$'` says "
                                        "why",
-                                       option_of(&session->options), functions[i].name, file->path,
+                                       option_of(&program->options), functions[i].name, file->path,
                                        file->path, functions[i].name);
         is_there |= file->allocator != NULL;
     }
-    if (is_wanted(&session->options) && !is_there)
+    if (is_wanted(&program->options) && !is_there)
         return sprof_error_set(error, SPROF_EUNSUPPORTED, 0,
                                "--%s is not possible: no file of the program has malloc, free and "
                                "malloc_usable_size",
-                               option_of(&session->options));
+                               option_of(&program->options));
     return 0;
 }
 
@@ -211,16 +211,16 @@ static int find_limit(const struct trace_options *options, struct plan_expressio
     return 0;
 }
 
-static int set_probes(struct probing_program *session, size_t first,
+static int set_probes(struct probing_program *program, size_t first,
                       struct plan_expressions *const *each, struct sprof_error *error)
 {
-    struct probe_heap *heap = &session->process.shared->heap;
+    struct probe_heap *heap = &program->process.shared->heap;
     int result = 0;
-    for (size_t i = first; i < session->probes.count && !result; i++) {
-        const struct probing_probe *probe = &session->probes.items[i];
+    for (size_t i = first; i < program->probes.count && !result; i++) {
+        const struct probing_probe *probe = &program->probes.items[i];
         uint64_t limit = 0;
         if (probe->is_chosen && probe->tier == PROBE_FULL)
-            result = find_limit(&session->options, each, probe->function, &limit, error);
+            result = find_limit(&program->options, each, probe->function, &limit, error);
         if (limit)
             atomic_store(&heap->limits[i], limit);
         if (probe->operation)
@@ -229,17 +229,17 @@ static int set_probes(struct probing_program *session, size_t first,
     return result;
 }
 
-bool probing_heap_measures_allocators(const struct probing_program *session)
+bool probing_heap_measures_allocators(const struct probing_program *program)
 {
-    for (size_t i = 0; i < session->probes.count && is_wanted(&session->options); i++)
-        if (session->probes.items[i].operation && session->probes.items[i].is_chosen)
+    for (size_t i = 0; i < program->probes.count && is_wanted(&program->options); i++)
+        if (program->probes.items[i].operation && program->probes.items[i].is_chosen)
             return true;
     return false;
 }
 
-int probing_heap_begin(struct probing_program *session, size_t first, struct sprof_error *error)
+int probing_heap_begin(struct probing_program *program, size_t first, struct sprof_error *error)
 {
-    const struct trace_options *options = &session->options;
+    const struct trace_options *options = &program->options;
     struct plan_expressions **each;
     int result = 0;
     if (!is_wanted(options))
@@ -247,21 +247,21 @@ int probing_heap_begin(struct probing_program *session, size_t first, struct spr
     each = calloc(options->warn.heap_count + 1, sizeof *each);
     for (size_t i = 0; i < options->warn.heap_count && each && !result; i++)
         result = plan_expressions_make(&each[i], &options->warn.heap[i].function, 1, error);
-    for (size_t i = 0; i < session->files.count; i++) {
-        const struct probing_allocator *allocator = session->files.items[i].allocator;
+    for (size_t i = 0; i < program->files.count; i++) {
+        const struct probing_allocator *allocator = program->files.items[i].allocator;
         if (allocator && allocator->number)
-            session->process.shared->heap.usable[allocator->number] = allocator->usable;
+            program->process.shared->heap.usable[allocator->number] = allocator->usable;
     }
     if (!each)
         result = sprof_error_memory(error);
     if (!result)
-        result = set_probes(session, first, each, error);
-    session->process.shared->heap.are_checked = options->warn.heap_count > 0;
-    if (!result && !atomic_load(&session->process.shared->heap.epoch))
-        atomic_store(&session->process.shared->heap.epoch, 1);
-    const bool is_all = !first && !options->children && !probing_has_others(session); /* so far */
+        result = set_probes(program, first, each, error);
+    program->process.shared->heap.are_checked = options->warn.heap_count > 0;
+    if (!result && !atomic_load(&program->process.shared->heap.epoch))
+        atomic_store(&program->process.shared->heap.epoch, 1);
+    const bool is_all = !first && !options->children && !probing_has_others(program); /* so far */
     for (size_t i = 0; i < options->warn.heap_count && is_all && !result; i++)
-        result = probing_report_unfound(session, "heap-check", options->warn.heap[i].function,
+        result = probing_report_unfound(program, "heap-check", options->warn.heap[i].function,
                                         each[i], true, error);
     for (size_t i = 0; i < options->warn.heap_count && each; i++)
         plan_expressions_free(each[i]);

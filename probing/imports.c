@@ -113,11 +113,11 @@ static bool is_left_out(const char *name)
     return false;
 }
 
-static int add_slot(const struct probing_program *session, uint32_t file,
+static int add_slot(const struct probing_program *program, uint32_t file,
                     const struct import_symbols *symbols, const Elf64_Rela *relocation,
                     struct probing_outside_slots *slots)
 {
-    const struct probing_file *of = &session->files.items[file];
+    const struct probing_file *of = &program->files.items[file];
     const uint64_t index = ELF64_R_SYM(relocation->r_info);
     Elf64_Sym symbol;
     const char *name = symbol_at(symbols, index, &symbol) ? name_at(symbols, symbol.st_name) : NULL;
@@ -135,7 +135,7 @@ static int add_slot(const struct probing_program *session, uint32_t file,
 }
 
 /* Adds only slots in `called` for GLOB_DAT. */
-static int add_slots(const struct probing_program *session, uint32_t file,
+static int add_slots(const struct probing_program *program, uint32_t file,
                      const struct import_symbols *symbols, const char *section,
                      const struct sprof_map *called, struct probing_outside_slots *slots)
 {
@@ -148,20 +148,20 @@ static int add_slots(const struct probing_program *session, uint32_t file,
         const uint32_t type = ELF64_R_TYPE(relocation.r_info);
         if (type == ARCH_RELOCATION_JUMP_SLOT ||
             (type == ARCH_RELOCATION_GLOB_DAT && sprof_map_get(called, relocation.r_offset)))
-            result = add_slot(session, file, symbols, &relocation, slots);
+            result = add_slot(program, file, symbols, &relocation, slots);
     }
     return result;
 }
 
-int probing_imports_slots(struct probing_program *session, uint32_t file,
+int probing_imports_slots(struct probing_program *program, uint32_t file,
                           struct probing_outside_slots *slots)
 {
-    const struct probing_file *of = &session->files.items[file];
+    const struct probing_file *of = &program->files.items[file];
     struct image *image;
     struct image_request request;
     struct import_symbols symbols;
     struct sprof_map called = {0};
-    int result = plan_request_find(&request, session->process.pid, of->identity, of->path);
+    int result = plan_request_find(&request, program->process.pid, of->identity, of->path);
     if (result)
         return result;
     if (image_open(&image, &request, NULL))
@@ -169,9 +169,9 @@ int probing_imports_slots(struct probing_program *session, uint32_t file,
     open_symbols(&symbols, image);
     result = probing_called_slots(image, &called);
     if (!result)
-        result = add_slots(session, file, &symbols, ".rela.plt", &called, slots);
+        result = add_slots(program, file, &symbols, ".rela.plt", &called, slots);
     if (!result)
-        result = add_slots(session, file, &symbols, ".rela.dyn", &called, slots);
+        result = add_slots(program, file, &symbols, ".rela.dyn", &called, slots);
     sprof_map_release(&called);
     image_free(image);
     return result;
@@ -215,7 +215,7 @@ static int read_symbol(struct probing_imports *imports, const struct import_symb
 static int read_file(struct probing_imports *imports, const struct probing_mapped *mapped)
 {
     const struct model_mmap mapping = probing_mapped_as_model(mapped);
-    const struct image_request request = plan_request_of(imports->session->process.pid, &mapping);
+    const struct image_request request = plan_request_of(imports->program->process.pid, &mapping);
     struct image *image;
     struct import_symbols symbols;
     uint64_t vaddr;

@@ -5,16 +5,16 @@
 #include "probing/mapped_files.h"
 #include "probing/outside_slots.h"
 
-/* Initialize `session`, zero the rest. */
+/* Initialize `program`, zero the rest. */
 struct probing_imports {
-    struct probing_program *session;
+    struct probing_program *program;
     bool is_read;
     struct sprof_map defined; /* import → address; 1: ambiguous or by resolver */
     struct sprof_map owners;  /* hash of name → file's; 1: ambiguous */
 };
 
 /* Lists slots that are only called. */
-int probing_imports_slots(struct probing_program *session, uint32_t file,
+int probing_imports_slots(struct probing_program *program, uint32_t file,
                           struct probing_outside_slots *slots);
 
 int probing_imports_read(struct probing_imports *imports, const struct probing_mapped_files *look);

@@ -70,29 +70,29 @@ static uint64_t find_room(const struct gaps *gaps, uint64_t size, uint64_t low, 
     return above;
 }
 
-int probing_make_island(struct probing_program *session, struct probing_file *file, uint64_t bytes,
+int probing_make_island(struct probing_program *program, struct probing_file *file, uint64_t bytes,
                         uint64_t low, uint64_t high, struct sprof_error *error)
 {
     if (file->island && reaches(file->island, file->island_bytes, low, high))
         return 0;
     if (file->island)
-        session->way->ask(session, PROBE_UNMAP, file->island, file->island_bytes, -1);
+        program->way->ask(program, PROBE_UNMAP, file->island, file->island_bytes, -1);
     file->island_bytes = (bytes + PAGE - 1) / PAGE * PAGE;
     int64_t at = -EEXIST; /* the program may have mapped something there meanwhile */
     for (int tries = 0; tries < ISLAND_TRIES && at == -EEXIST; tries++) {
         struct gaps gaps = {0};
-        if (read_gaps(session->process.pid, &gaps))
+        if (read_gaps(program->process.pid, &gaps))
             return sprof_error_memory(error);
         file->island = find_room(&gaps, file->island_bytes, low, high);
         sprof_vec_release(&gaps.ends);
         if (file->island)
-            inject_owner_add_island(&session->process, file->island, file->island_bytes);
-        at = file->island ? session->way->ask(session, PROBE_MAP_ISLAND, file->island,
+            inject_owner_add_island(&program->process, file->island, file->island_bytes);
+        at = file->island ? program->way->ask(program, PROBE_MAP_ISLAND, file->island,
                                               file->island_bytes, -1)
                           : -ENOMEM;
         if (at == (int64_t)file->island && at)
             return 0;
-        inject_owner_drop_island(&session->process, file->island);
+        inject_owner_drop_island(&program->process, file->island);
     }
     file->island = 0;
     return sprof_error_set(error, SPROF_ELIMIT, at < 0 ? (int)-at : 0,
@@ -100,25 +100,25 @@ int probing_make_island(struct probing_program *session, struct probing_file *fi
                            strerror(at < 0 ? (int)-at : EEXIST));
 }
 
-int probing_make_island_of(struct probing_program *session, struct probing_file *file,
+int probing_make_island_of(struct probing_program *program, struct probing_file *file,
                            struct sprof_error *error)
 {
-    const struct probing_probe *probes = session->probes.items + file->first;
+    const struct probing_probe *probes = program->probes.items + file->first;
     uint64_t low = UINT64_MAX, high = 0;
     for (size_t i = 0; i < file->count; i++) {
         const uint64_t site = probes[i].function->site;
         low = site < low ? site : low;
         high = site > high ? site : high;
     }
-    return probing_make_island(session, file, file->count * PROBING_ISLAND_EACH, file->bias + low,
+    return probing_make_island(program, file, file->count * PROBING_ISLAND_EACH, file->bias + low,
                                file->bias + high + PAGE, error);
 }
 
-int probing_make_islands(struct probing_program *session, struct sprof_error *error)
+int probing_make_islands(struct probing_program *program, struct sprof_error *error)
 {
     int result = 0;
-    for (size_t i = 0; i < session->files.count && !result; i++)
-        if (session->files.items[i].count)
-            result = probing_make_island_of(session, &session->files.items[i], error);
+    for (size_t i = 0; i < program->files.count && !result; i++)
+        if (program->files.items[i].count)
+            result = probing_make_island_of(program, &program->files.items[i], error);
     return result;
 }

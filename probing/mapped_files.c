@@ -14,7 +14,7 @@ static const char *kept_path(struct probing_mapped_files *files, const char *pat
     for (size_t i = 0; i < files->paths.count; i++)
         if (strlen(files->paths.items[i]) == length && !memcmp(files->paths.items[i], path, length))
             return files->paths.items[i];
-    char *kept = sprof_arena_alloc(&files->session->arena, length + 1);
+    char *kept = sprof_arena_alloc(&files->program->arena, length + 1);
     if (!kept || sprof_vec_push(&files->paths, (const char *)kept))
         return NULL;
     memcpy(kept, path, length); /* ends with NUL */
@@ -34,7 +34,7 @@ static int take_mapping(void *context, const struct model_mmap *mapping)
                                     .file_offset = mapping->file_offset,
                                     .file = mapping->file};
     if (!mapping->file.path || mapping->file.path[0] != '/' ||
-        plan_is_generated(files->session->process.pid, mapping))
+        plan_is_generated(files->program->process.pid, mapping))
         return 0;
     mapped.file.path = kept_path(files, mapping->file.path);
     return !mapped.file.path || sprof_vec_push(&files->now, mapped) ? SPROF_ENOMEM : 0;
@@ -68,7 +68,7 @@ bool probing_mapped_files_has_other(const struct probing_mapped_files *files, si
         if (plan_identity(&other.file) == plan_identity(&mapped->file) &&
             (i < index || probing_mapped_files_had(files, &files->now.items[i])) &&
             (plan_is_same_copy(&other, &mapping) ||
-             !plan_is_idle_copy(files->session->process.pid, &other)))
+             !plan_is_idle_copy(files->program->process.pid, &other)))
             return true;
     }
     return false;
@@ -76,16 +76,16 @@ bool probing_mapped_files_has_other(const struct probing_mapped_files *files, si
 
 int probing_mapped_files_read_linked(struct probing_mapped_files *files)
 {
-    const struct probing_program *session = files->session;
+    const struct probing_program *program = files->program;
     struct r_debug debug;
     struct link_map map;
     files->linked.count = 0;
-    if (target_read_memory(session->process.pid, session->process.hello.debug, &debug,
+    if (target_read_memory(program->process.pid, program->process.hello.debug, &debug,
                            sizeof debug) != sizeof debug)
         return 0;
     for (uint64_t at = (uint64_t)debug.r_map; at && files->linked.count < LINKED_MOST;
          at = (uint64_t)map.l_next)
-        if (target_read_memory(session->process.pid, at, &map, sizeof map) != sizeof map)
+        if (target_read_memory(program->process.pid, at, &map, sizeof map) != sizeof map)
             break;
         else if (sprof_vec_push(&files->linked, map.l_addr))
             return SPROF_ENOMEM;
@@ -103,7 +103,7 @@ bool probing_mapped_files_is_linked(const struct probing_mapped_files *files, ui
 int probing_mapped_files_read(struct probing_mapped_files *files)
 {
     files->now.count = 0;
-    return target_each_mapping(files->session->process.pid, take_mapping, files);
+    return target_each_mapping(files->program->process.pid, take_mapping, files);
 }
 
 void probing_mapped_files_keep(struct probing_mapped_files *files)

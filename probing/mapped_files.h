@@ -11,9 +11,9 @@ struct probing_mapped {
     bool is_early;             /* still to be reported by the loader */
 };
 
-/* To begin, set only `session`, which is borrowed; all else is zero. */
+/* To begin, set only `program`, which is borrowed; all else is zero. */
 struct probing_mapped_files {
-    struct probing_program *session;
+    struct probing_program *program;
     SPROF_VEC(struct probing_mapped) before, now;
     SPROF_VEC(uint64_t) linked; /* address - vaddr, from the loader's list */
     SPROF_VEC(const char *) paths;

@@ -19,18 +19,18 @@ struct probe_stat;
 struct probing_program;
 
 /* Call it when the shared memory's size is known. */
-void probing_outside_number(struct probing_program *session);
+void probing_outside_number(struct probing_program *program);
 
-uint32_t probing_outside_room(const struct probing_program *session);
+uint32_t probing_outside_room(const struct probing_program *program);
 
 /* Returns 0 or SPROF_ENOMEM; failures leave time in self. */
-int probing_outside_place(struct probing_program *session);
+int probing_outside_place(struct probing_program *program);
 
 /* Handles new modules and slots now and then. */
-int probing_outside_serve(struct probing_program *session);
+int probing_outside_serve(struct probing_program *program);
 
-void probing_outside_switch(struct probing_program *session, bool are_on);
+void probing_outside_switch(struct probing_program *program, bool are_on);
 
-void probing_outside_free(struct probing_program *session);
+void probing_outside_free(struct probing_program *program);
 
 #endif

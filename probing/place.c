@@ -16,7 +16,7 @@ enum {
 /* == Writing == */
 
 struct writing {
-    struct probing_program *session;
+    struct probing_program *program;
     int fd;          /* /proc/PID/mem */
     uint8_t *thunks; /* from number `first` on */
     uint8_t *copies; /* for the agent's area, from `first` on; zeros: none */
@@ -94,7 +94,7 @@ static size_t gap_before(uint64_t entry, uint64_t at, size_t size)
 static uint64_t place_copy(struct writing *writing, const struct probing_file *file,
                            uint32_t number)
 {
-    const struct plan_function *function = writing->session->probes.items[number].function;
+    const struct plan_function *function = writing->program->probes.items[number].function;
     const uint64_t site = file->bias + function->site;
     const size_t own = (size_t)(function->end - function->site);
     uint64_t at = file->island + writing->island.count;
@@ -115,7 +115,7 @@ static uint64_t place_copy(struct writing *writing, const struct probing_file *f
 static uint64_t place_rest(struct writing *writing, const struct probing_file *file,
                            uint32_t number, size_t from)
 {
-    const struct plan_function *function = writing->session->probes.items[number].function;
+    const struct plan_function *function = writing->program->probes.items[number].function;
     const uint64_t site = file->bias + function->site;
     const uint64_t at = file->island + writing->island.count;
     struct plan_copy copy;
@@ -129,10 +129,10 @@ static uint64_t place_rest(struct writing *writing, const struct probing_file *f
 static uint64_t place_far_copy(struct writing *writing, const struct probing_file *file,
                                uint32_t number)
 {
-    const struct probing_program *session = writing->session;
-    const struct probing_probe *probe = &session->probes.items[number];
+    const struct probing_program *program = writing->program;
+    const struct probing_probe *probe = &program->probes.items[number];
     const struct plan_function *function = probe->function;
-    const uint64_t at = session->process.hello.copies + (uint64_t)probe->thunk * ARCH_COPY_BYTES;
+    const uint64_t at = program->process.hello.copies + (uint64_t)probe->thunk * ARCH_COPY_BYTES;
     const size_t own = (size_t)(function->end - function->site);
     struct plan_far_copy copy;
     const int result = plan_far_copy_make(&copy, function->original, function->displaced, own,
@@ -153,7 +153,7 @@ static uint64_t place_far_copy(struct writing *writing, const struct probing_fil
 static uint64_t place_body(struct writing *writing, const struct probing_file *file,
                            uint32_t number)
 {
-    const struct plan_function *function = writing->session->probes.items[number].function;
+    const struct plan_function *function = writing->program->probes.items[number].function;
     if (function->mechanism == PLAN_SLED || function->mechanism == PLAN_FENTRY ||
         function->mechanism == PLAN_XRAY || function->mechanism == PLAN_EMBEDDED)
         return file->bias + function->site + function->displaced;
@@ -166,18 +166,18 @@ static uint64_t place_body(struct writing *writing, const struct probing_file *f
 
 static int place_probe(struct writing *writing, const struct probing_file *file, uint32_t number)
 {
-    struct probing_program *session = writing->session;
-    struct probing_probe *probe = &session->probes.items[number];
+    struct probing_program *program = writing->program;
+    struct probing_probe *probe = &program->probes.items[number];
     const struct plan_function *function = probe->function;
     const uint64_t site = file->bias + function->site;
-    const uint64_t thunk = probing_thunk_address(session, probe);
+    const uint64_t thunk = probing_thunk_address(program, probe);
     const uint64_t body = place_body(writing, file, number);
     if (!body)
         return 1;
     arch_thunk_write(writing->thunks + (number - writing->first) * ARCH_THUNK_BYTES, thunk, number,
-                     session->process.hello.enter, session->process.hello.leave, site, body);
-    if (session->way->only_embedded)
-        return probing_switches_aim(session, site, function, thunk + ARCH_THUNK_ENTRY, probe->jump,
+                     program->process.hello.enter, program->process.hello.leave, site, body);
+    if (program->way->only_embedded)
+        return probing_switches_aim(program, site, function, thunk + ARCH_THUNK_ENTRY, probe->jump,
                                     writing->error);
     if (arch_jump_write(probe->jump, site, thunk + ARCH_THUNK_ENTRY))
         return 0;
@@ -187,23 +187,23 @@ static int place_probe(struct writing *writing, const struct probing_file *file,
     if (put_in_island(writing, file, far_jump, sizeof far_jump) ||
         !arch_jump_write(probe->jump, site, at))
         return 1;
-    probing_passed_note(session, probe, body);
+    probing_passed_note(program, probe, body);
     return 0;
 }
 
 /* Copies come first, because jumps lead to them. The caller writes thunks in between. */
 static int place_copies(struct writing *writing, struct probing_file *file)
 {
-    struct probing_program *session = writing->session;
-    struct probing_probe *probes = session->probes.items + file->first;
+    struct probing_program *program = writing->program;
+    struct probing_probe *probes = program->probes.items + file->first;
     int result =
-        session->way->only_embedded ? 0 : probing_make_island_of(session, file, writing->error);
+        program->way->only_embedded ? 0 : probing_make_island_of(program, file, writing->error);
     writing->island.count = 0;
-    probing_passed_check_file(session, file);
+    probing_passed_check_file(program, file);
     for (size_t i = 0; i < file->count && !result; i++)
         if (place_probe(writing, file, (uint32_t)(file->first + i))) {
             memset(probes[i].jump, 0, PLAN_JUMP_BYTES);
-            session->counts.refused += probes[i].is_chosen;
+            program->counts.refused += probes[i].is_chosen;
             probes[i].tier = PROBE_OFF;
             probes[i].is_chosen = probes[i].is_spare = false;
         }
@@ -214,16 +214,16 @@ static int place_copies(struct writing *writing, struct probing_file *file)
 
 static int place_jumps(const struct writing *writing, const struct probing_file *file)
 {
-    struct probing_program *session = writing->session;
+    struct probing_program *program = writing->program;
     int result = 0;
     for (size_t i = file->first; i < file->first + file->count && !result; i++) {
-        struct probing_probe *probe = &session->probes.items[i];
+        struct probing_probe *probe = &program->probes.items[i];
         probe->is_placed = probe->jump[0] != 0;
         probe->is_restored = false;
-        probe->rests = probe->is_placed && probing_rests_at_once(session, probe);
-        probing_check_spare(session, probe);
+        probe->rests = probe->is_placed && probing_rests_at_once(program, probe);
+        probing_check_spare(program, probe);
         if (probe->is_placed)
-            probing_note_site_of(session, i);
+            probing_note_site_of(program, i);
         if (probe->is_placed && !probe->rests)
             result = write_code(writing, file->bias + probe->function->site, probe->jump,
                                 PLAN_JUMP_BYTES);
@@ -236,7 +236,7 @@ static int place_fields(const struct writing *writing)
 {
     int result = 0;
     for (size_t i = 0; i < PROBE_FIELDS && !result; i++) {
-        const struct probe_field *field = &writing->session->process.hello.fields[i];
+        const struct probe_field *field = &writing->program->process.hello.fields[i];
         if (field->at)
             result = write_code(writing, field->at, &field->value, sizeof field->value);
     }
@@ -246,8 +246,8 @@ static int place_fields(const struct writing *writing)
 /* Calls of this thunk measure a probe's cost. */
 static int place_calibration(struct writing *writing)
 {
-    const struct probe_hello *hello = &writing->session->process.hello;
-    const uint32_t number = writing->session->capacity;
+    const struct probe_hello *hello = &writing->program->process.hello;
+    const uint32_t number = writing->program->capacity;
     const uint64_t at = hello->thunks + (uint64_t)number * ARCH_THUNK_BYTES;
     uint8_t thunk[ARCH_THUNK_BYTES];
     arch_thunk_write(thunk, at, number, hello->enter, hello->leave, 0, hello->nothing);
@@ -263,8 +263,8 @@ static bool has_far_copy(const struct writing *writing, size_t index)
 
 static int write_far_copies(struct writing *writing, size_t count)
 {
-    const struct probing_program *session = writing->session;
-    const struct probing_probe *probes = session->probes.items + writing->first;
+    const struct probing_program *program = writing->program;
+    const struct probing_probe *probes = program->probes.items + writing->first;
     int result = 0;
     for (size_t first = 0, end; first < count && !result; first = end) {
         for (end = first; end < count && has_far_copy(writing, end) &&
@@ -275,7 +275,7 @@ static int write_far_copies(struct writing *writing, size_t count)
         else
             result = write_code(
                 writing,
-                session->process.hello.copies + (uint64_t)probes[first].thunk * ARCH_COPY_BYTES,
+                program->process.hello.copies + (uint64_t)probes[first].thunk * ARCH_COPY_BYTES,
                 writing->copies + first * ARCH_COPY_BYTES, (end - first) * ARCH_COPY_BYTES);
     }
     return result;
@@ -283,13 +283,13 @@ static int write_far_copies(struct writing *writing, size_t count)
 
 static int write_thunks(struct writing *writing, size_t count)
 {
-    const struct probing_program *session = writing->session;
-    const struct probing_probe *probes = session->probes.items + writing->first;
+    const struct probing_program *program = writing->program;
+    const struct probing_probe *probes = program->probes.items + writing->first;
     int result = 0;
     for (size_t first = 0, end; first < count && !result; first = end) {
         for (end = first + 1; end < count && probes[end].thunk == probes[end - 1].thunk + 1;)
             end++;
-        result = write_code(writing, probing_thunk_address(session, &probes[first]),
+        result = write_code(writing, probing_thunk_address(program, &probes[first]),
                             writing->thunks + first * ARCH_THUNK_BYTES,
                             (end - first) * ARCH_THUNK_BYTES);
     }
@@ -328,16 +328,16 @@ static bool has_shadow_stack(pid_t pid)
     return has;
 }
 
-static int begin_writing(struct writing *writing, struct probing_program *session, size_t first,
+static int begin_writing(struct writing *writing, struct probing_program *program, size_t first,
                          size_t count, struct sprof_error *error)
 {
-    *writing = (struct writing){.session = session,
+    *writing = (struct writing){.program = program,
                                 .thunks = calloc(count + 1, ARCH_THUNK_BYTES),
                                 .copies = calloc(count + 1, ARCH_COPY_BYTES),
                                 .first = first,
-                                .has_shadow_stack = has_shadow_stack(session->process.pid),
+                                .has_shadow_stack = has_shadow_stack(program->process.pid),
                                 .error = error};
-    const int fd = session->way->open_code(session, error);
+    const int fd = program->way->open_code(program, error);
     writing->fd = fd < 0 ? -1 : fd;
     if (fd < 0)
         return fd;
@@ -353,62 +353,62 @@ static void end_writing(struct writing *writing)
     free(writing->copies);
 }
 
-int probing_place_files(struct probing_program *session, struct sprof_error *error)
+int probing_place_files(struct probing_program *program, struct sprof_error *error)
 {
     struct writing writing;
-    int result = begin_writing(&writing, session, 0, session->probes.count, error);
+    int result = begin_writing(&writing, program, 0, program->probes.count, error);
     if (!result)
         result = place_fields(&writing);
     if (!result)
         result = place_calibration(&writing);
     if (!result)
-        result = place_files(&writing, session->files.items, session->files.count,
-                             session->way->is_live);
+        result = place_files(&writing, program->files.items, program->files.count,
+                             program->way->is_live);
     end_writing(&writing);
     return result;
 }
 
-static int place_file(struct probing_program *session, struct probing_file *file, bool is_live,
+static int place_file(struct probing_program *program, struct probing_file *file, bool is_live,
                       struct sprof_error *error)
 {
     struct writing writing;
-    int result = begin_writing(&writing, session, file->first, file->count, error);
+    int result = begin_writing(&writing, program, file->first, file->count, error);
     if (!result)
         result = place_files(&writing, file, 1, is_live);
     end_writing(&writing);
     return result;
 }
 
-int probing_place_file(struct probing_program *session, struct probing_file *file,
+int probing_place_file(struct probing_program *program, struct probing_file *file,
                        struct sprof_error *error)
 {
-    return place_file(session, file, false, error);
+    return place_file(program, file, false, error);
 }
 
-int probing_place_copies(struct probing_program *session, struct probing_file *file,
+int probing_place_copies(struct probing_program *program, struct probing_file *file,
                          struct sprof_error *error)
 {
-    return place_file(session, file, true, error);
+    return place_file(program, file, true, error);
 }
 
-int probing_place_hook(struct probing_program *session, const char *loader_path, uint64_t at,
+int probing_place_hook(struct probing_program *program, const char *loader_path, uint64_t at,
                        struct sprof_error *error)
 {
-    struct probing_hook *hook = &session->hook;
+    struct probing_hook *hook = &program->hook;
     struct probing_file loader = {.path = loader_path};
     uint8_t far_jump[ARCH_FAR_JUMP_BYTES];
     struct writing writing;
-    int result = begin_writing(&writing, session, 0, 0, error);
+    int result = begin_writing(&writing, program, 0, 0, error);
     if (!result)
-        result = probing_make_island(session, &loader, PAGE, at, at + PAGE, error);
-    arch_far_jump_write(far_jump, session->process.hello.loaded);
+        result = probing_make_island(program, &loader, PAGE, at, at + PAGE, error);
+    arch_far_jump_write(far_jump, program->process.hello.loaded);
     if (!result)
         result = write_code(&writing, loader.island, far_jump, sizeof far_jump);
-    if (!result && sprof_vec_push(&session->files, loader))
+    if (!result && sprof_vec_push(&program->files, loader))
         result = sprof_error_memory(error);
     if (!result && arch_jump_write(hook->jump, at, loader.island)) {
-        probing_note_site(session, 0, at, hook->original);
-        if (session->way->is_live)
+        probing_note_site(program, 0, at, hook->original);
+        if (program->way->is_live)
             hook->wanted = at;
         else {
             result = write_code(&writing, at, hook->jump, sizeof hook->jump);

@@ -43,7 +43,7 @@ struct code {
 };
 
 struct placing {
-    struct probing_program *session;
+    struct probing_program *program;
     pid_t pid;
     bool is_ours; /* the process runs our program */
     struct inject_stop stop;
@@ -65,9 +65,9 @@ static int compare_sites(const void *a, const void *b)
 
 static bool is_missing(const struct placing *placing, size_t number)
 {
-    const struct probing_probe *probe = &placing->session->probes.items[number];
+    const struct probing_probe *probe = &placing->program->probes.items[number];
     if (placing->wakes)
-        return probe->rests && probe->is_placed && probing_is_wanted(placing->session, number);
+        return probe->rests && probe->is_placed && probing_is_wanted(placing->program, number);
     if (placing->returns)
         return !probe->rests && probe->is_placed && probe->is_restored;
     return !probe->rests && (!probe->is_placed || probe->is_restored);
@@ -75,21 +75,21 @@ static bool is_missing(const struct placing *placing, size_t number)
 
 static int list_sites(struct placing *placing, size_t first, size_t count)
 {
-    struct probing_program *session = placing->session;
-    const struct probing_hook *hook = &session->hook;
+    struct probing_program *program = placing->program;
+    const struct probing_hook *hook = &program->hook;
     const struct site hooked = {.address = hook->wanted, .probe = HOOK};
     if (hook->wanted && !hook->at && !placing->wakes && !placing->returns &&
         probing_is_in_one_page(hook->wanted) && sprof_vec_push(&placing->sites, hooked))
         return SPROF_ENOMEM;
     for (size_t i = first; i < first + count; i++) {
-        const struct probing_probe *probe = &session->probes.items[i];
-        const uint64_t address = session->files.items[probe->file].bias + probe->function->site;
+        const struct probing_probe *probe = &program->probes.items[i];
+        const uint64_t address = program->files.items[probe->file].bias + probe->function->site;
         const struct site site = {.address = address, .probe = (uint32_t)i};
-        if (!is_missing(placing, i) || !probing_can_place_live(session, probe))
+        if (!is_missing(placing, i) || !probing_can_place_live(program, probe))
             continue;
         if (sprof_vec_push(&placing->sites, site))
             return SPROF_ENOMEM;
-        probing_note_site_of(session, i);
+        probing_note_site_of(program, i);
     }
     if (placing->sites.count)
         qsort(placing->sites.items, placing->sites.count, sizeof *placing->sites.items,
@@ -155,14 +155,14 @@ static void mark_interrupted(struct placing *placing, uint64_t stack_pointer, in
 
 static int read_mappings(struct placing *placing)
 {
-    const struct probing_program *session = placing->session;
+    const struct probing_program *program = placing->program;
     char path[64], line[4608], rights[8];
     struct stat shared;
     int result = 0;
     placing->writable.count = placing->code.count = 0;
     placing->is_ours = false;
     sprof_proc_shared_path(path, sizeof path, placing->pid, "maps");
-    FILE *maps = fstat(session->process.memory_fd, &shared) ? NULL : fopen(path, "re");
+    FILE *maps = fstat(program->process.memory_fd, &shared) ? NULL : fopen(path, "re");
     while (maps && !result && fgets(line, sizeof line, maps)) {
         struct code code = {0};
         struct sprof_file_id file = {0};
@@ -170,7 +170,7 @@ static int read_mappings(struct placing *placing)
                    &file.device_major, &file.device_minor, &file.inode) != 6)
             continue;
         placing->is_ours |=
-            code.span.start == session->process.shared_at && file.inode == shared.st_ino;
+            code.span.start == program->process.shared_at && file.inode == shared.st_ino;
         if (rights[1] == 'w' && code.span.start != PROBE_RECORDS)
             result = sprof_vec_push(&placing->writable, code.span);
         code.identity = plan_identity(&file);
@@ -188,16 +188,16 @@ static int read_mappings(struct placing *placing)
 static bool is_other_code(struct placing *placing, const struct site *site, const uint8_t *there)
 {
     const struct probing_probe *probe =
-        site->probe == HOOK ? NULL : &placing->session->probes.items[site->probe];
+        site->probe == HOOK ? NULL : &placing->program->probes.items[site->probe];
     placing->has_other_code |= probe && memcmp(there, probe->jump, PLAN_JUMP_BYTES) != 0;
     return false;
 }
 
 static bool put_jump(struct placing *placing, const struct site *site, uint8_t *there)
 {
-    struct probing_program *session = placing->session;
-    struct probing_hook *hook = &session->hook;
-    struct probing_probe *probe = site->probe == HOOK ? NULL : &session->probes.items[site->probe];
+    struct probing_program *program = placing->program;
+    struct probing_hook *hook = &program->hook;
+    struct probing_probe *probe = site->probe == HOOK ? NULL : &program->probes.items[site->probe];
     if (memcmp(there, probe ? probe->function->original : hook->original, PLAN_JUMP_BYTES) != 0)
         return is_other_code(placing, site, there);
     memcpy(there, probe ? probe->jump : hook->jump, PLAN_JUMP_BYTES);
@@ -214,10 +214,10 @@ static bool put_jump(struct placing *placing, const struct site *site, uint8_t *
 /* Whether all placed probes are unchanged there. Programs copy code, as to huge pages. */
 static bool is_copy_of(const struct placing *placing, const struct probing_file *file)
 {
-    const struct probing_program *session = placing->session;
+    const struct probing_program *program = placing->program;
     uint8_t there[PLAN_DISPLACED_MAX];
     for (size_t i = file->first; i < file->first + file->count; i++) {
-        const struct probing_probe *probe = &session->probes.items[i];
+        const struct probing_probe *probe = &program->probes.items[i];
         const struct plan_function *function = probe->function;
         const size_t size = probe->rests ? function->displaced : PLAN_JUMP_BYTES;
         if (probe->is_placed && !probe->is_restored &&
@@ -259,14 +259,14 @@ static bool is_code_of(const struct placing *placing, uint64_t address,
 
 static bool write_page(struct placing *placing, size_t first, size_t end)
 {
-    struct probing_program *session = placing->session;
+    struct probing_program *program = placing->program;
     uint8_t page[PAGE];
     const struct site *any = &placing->sites.items[first];
     const uint64_t at = any->address / PAGE * PAGE;
     bool is_changed = false;
     if (any->probe != HOOK &&
         !is_code_of(placing, any->address,
-                    &session->files.items[session->probes.items[any->probe].file])) {
+                    &program->files.items[program->probes.items[any->probe].file])) {
         placing->has_other_code = true;
         return true;
     }
@@ -323,10 +323,10 @@ static void pause_ms(long milliseconds)
 /* Whether a thread may have entered strict seccomp before its probe existed. */
 static bool may_be_unseen(const struct placing *placing)
 {
-    const struct probing_program *session = placing->session;
+    const struct probing_program *program = placing->program;
     bool is_any = false, are_there = true;
-    for (size_t i = 0; i < session->probes.count; i++) {
-        const struct probing_probe *probe = &session->probes.items[i];
+    for (size_t i = 0; i < program->probes.count; i++) {
+        const struct probing_probe *probe = &program->probes.items[i];
         const bool sees = probe->tier == PROBE_CLOCK || probe->tier == PROBE_SYSCALL;
         is_any |= sees;
         are_there &= !sees || (probe->is_placed && !probe->rests);
@@ -343,7 +343,7 @@ static int compare_words(const void *a, const void *b)
 /* Like probe_share_thread in the agent. */
 static void mark_shared(const struct placing *placing, uint64_t pointer)
 {
-    const struct probe_hello *hello = &placing->session->process.hello;
+    const struct probe_hello *hello = &placing->program->process.hello;
     const uint64_t thread = inject_thread_give_data(hello, placing->pid, placing->fd, pointer);
     const off_t is_shared_at = (off_t)(thread + hello->is_shared),
                 generation_at = (off_t)(thread + hello->generation);
@@ -354,7 +354,7 @@ static void mark_shared(const struct placing *placing, uint64_t pointer)
         is_shared || pwrite(placing->fd, &yes, sizeof yes, is_shared_at) != sizeof yes ||
         pwrite(placing->fd, &none, sizeof none, generation_at) != sizeof none)
         return;
-    atomic_fetch_add(&placing->session->process.shared->sharing.threads, 1);
+    atomic_fetch_add(&placing->program->process.shared->sharing.threads, 1);
 }
 
 /* Io_uring threads share their owner's data, but run no program code. */
@@ -374,7 +374,7 @@ static bool mark_all_shared(const struct placing *placing)
         const struct inject_stopped *thread = &stop->threads.items[i];
         pointers[i] = is_kernels(thread) ? 0 : arch_remote_thread_pointer(&thread->registers);
         if (thread->pid != placing->pid)
-            atomic_store(&placing->session->process.shared->sharing.has_processes, 1);
+            atomic_store(&placing->program->process.shared->sharing.has_processes, 1);
     }
     if (pointers)
         qsort(pointers, count, sizeof *pointers, compare_words);
@@ -403,9 +403,9 @@ static void write_stopped(void *context)
 
 static int place_in_stops(struct placing *placing, struct sprof_error *error)
 {
-    struct probing_program *session = placing->session;
+    struct probing_program *program = placing->program;
     placing->stop.has_sharers = placing->begins || placing->wakes;
-    placing->stop.notes_sharers = &session->process.shared->sharing.has_processes;
+    placing->stop.notes_sharers = &program->process.shared->sharing.has_processes;
     const uint64_t until_ns =
         sprof_clock_monotonic_ns() + (placing->wakes ? WAKE_MS : SLOW_MS) * UINT64_C(1000000);
     if (placing->sites.count && may_be_unseen(placing) && inject_is_strict(placing->pid))
@@ -426,9 +426,9 @@ static int place_in_stops(struct placing *placing, struct sprof_error *error)
         }
         if (result)
             return result;
-        inject_stop_note(&placing->stop, &session->process.stopped_ns);
+        inject_stop_note(&placing->stop, &program->process.stopped_ns);
         if (placing->wakes)
-            inject_stop_note(&placing->stop, &session->resting.stopped_ns);
+            inject_stop_note(&placing->stop, &program->resting.stopped_ns);
         if (!writing.is_done)
             return sprof_error_set(error, SPROF_EPERMISSION, writing.errnum,
                                    "cannot write probes into process %d: %s", (int)placing->pid,
@@ -445,12 +445,12 @@ static int place_in_stops(struct placing *placing, struct sprof_error *error)
 static int place_jumps(struct placing *placing, size_t first, size_t count,
                        struct sprof_error *error)
 {
-    const struct probing_program *session = placing->session;
-    const bool is_open = session->process.code_fd > 0 && placing->pid == session->process.pid;
+    const struct probing_program *program = placing->program;
+    const bool is_open = program->process.code_fd > 0 && placing->pid == program->process.pid;
     int result = 0;
     if (!is_open)
         result = inject_memory_open(placing->pid, &placing->fd, error);
-    else if ((placing->fd = fcntl(session->process.code_fd, F_DUPFD_CLOEXEC, 0)) < 0)
+    else if ((placing->fd = fcntl(program->process.code_fd, F_DUPFD_CLOEXEC, 0)) < 0)
         result = sprof_error_set(error, SPROF_EIO, errno,
                                  "cannot copy the descriptor of the memory of process %d: %s",
                                  (int)placing->pid, strerror(errno));
@@ -470,37 +470,37 @@ static void release(struct placing *placing)
     sprof_vec_release(&placing->code);
 }
 
-static int place_first(struct probing_program *session, size_t first, size_t count, bool begins,
+static int place_first(struct probing_program *program, size_t first, size_t count, bool begins,
                        struct sprof_error *error)
 {
     for (size_t i = first; i < first + count; i++) {
-        struct probing_probe *probe = &session->probes.items[i];
-        probe->rests = probe->jump[0] && probing_rests_at_once(session, probe);
+        struct probing_probe *probe = &program->probes.items[i];
+        probe->rests = probe->jump[0] && probing_rests_at_once(program, probe);
         probe->is_placed |= probe->rests;
-        probing_check_spare(session, probe);
+        probing_check_spare(program, probe);
     }
-    struct placing placing = {.session = session, .pid = session->process.pid, .begins = begins};
+    struct placing placing = {.program = program, .pid = program->process.pid, .begins = begins};
     const int result = place_jumps(&placing, first, count, error);
     release(&placing);
     for (size_t i = first; i < first + count; i++) {
-        struct probing_probe *probe = &session->probes.items[i];
-        session->counts.refused += probe->is_chosen && !probe->is_placed && probe->jump[0];
+        struct probing_probe *probe = &program->probes.items[i];
+        program->counts.refused += probe->is_chosen && !probe->is_placed && probe->jump[0];
         probe->is_chosen &= probe->is_placed;
     }
     return result;
 }
 
-int probing_place_live(struct probing_program *session, struct sprof_error *error)
+int probing_place_live(struct probing_program *program, struct sprof_error *error)
 {
-    const int result = inject_begin(&session->process, error);
-    counters_read_clocks(&session->times.start.ns, &session->times.start.ticks);
-    return result ? result : place_first(session, 0, session->probes.count, true, error);
+    const int result = inject_begin(&program->process, error);
+    counters_read_clocks(&program->times.start.ns, &program->times.start.ticks);
+    return result ? result : place_first(program, 0, program->probes.count, true, error);
 }
 
-int probing_place_again(struct probing_program *session, pid_t pid, struct sprof_error *error)
+int probing_place_again(struct probing_program *program, pid_t pid, struct sprof_error *error)
 {
-    struct placing placing = {.session = session, .pid = pid, .returns = true};
-    int result = place_jumps(&placing, 0, session->probes.count, error);
+    struct placing placing = {.program = program, .pid = pid, .returns = true};
+    int result = place_jumps(&placing, 0, program->probes.count, error);
     if (!result && placing.sites.count)
         result = sprof_error_set(error, SPROF_ESTATE, 0,
                                  "the probes of %zu function%s, which were removed at their first "
@@ -511,10 +511,10 @@ int probing_place_again(struct probing_program *session, pid_t pid, struct sprof
     return result;
 }
 
-int probing_place_woken(struct probing_program *session, struct sprof_error *error)
+int probing_place_woken(struct probing_program *program, struct sprof_error *error)
 {
-    struct placing placing = {.session = session, .pid = session->process.pid, .wakes = true};
-    int result = place_jumps(&placing, 0, session->probes.count, error);
+    struct placing placing = {.program = program, .pid = program->process.pid, .wakes = true};
+    int result = place_jumps(&placing, 0, program->probes.count, error);
     if (!result && placing.has_other_code && !placing.sites.count)
         result = sprof_error_set(error, SPROF_ESTATE, 0,
                                  "the program has put other code in the place of theirs");
@@ -523,7 +523,7 @@ int probing_place_woken(struct probing_program *session, struct sprof_error *err
 }
 
 struct copying {
-    struct probing_program *session;
+    struct probing_program *program;
     struct probing_file *file;
 };
 
@@ -531,13 +531,13 @@ static int place_copies(struct inject_process *process, void *context, struct sp
 {
     const struct copying *copying = context;
     const int result = inject_borrow(process, error);
-    return result ? result : probing_place_copies(copying->session, copying->file, error);
+    return result ? result : probing_place_copies(copying->program, copying->file, error);
 }
 
-int probing_place_live_file(struct probing_program *session, struct probing_file *file,
+int probing_place_live_file(struct probing_program *program, struct probing_file *file,
                             struct sprof_error *error)
 {
-    struct copying copying = {session, file};
-    const int result = inject_borrow_and_act(&session->process, place_copies, &copying, error);
-    return result ? result : place_first(session, file->first, file->count, false, error);
+    struct copying copying = {program, file};
+    const int result = inject_borrow_and_act(&program->process, place_copies, &copying, error);
+    return result ? result : place_first(program, file->first, file->count, false, error);
 }

@@ -32,11 +32,11 @@ struct probing_points {
 
 /* == Finding == */
 
-static const struct plan_function *function_at(const struct probing_program *session,
+static const struct plan_function *function_at(const struct probing_program *program,
                                                uint64_t address)
 {
-    for (size_t i = 0; i < session->files.count; i++) {
-        const struct probing_file *file = &session->files.items[i];
+    for (size_t i = 0; i < program->files.count; i++) {
+        const struct probing_file *file = &program->files.items[i];
         const struct plan_function *function = plan_find(&file->plan, address - file->bias);
         if (function && function->start == address - file->bias)
             return function;
@@ -53,16 +53,16 @@ static int add_point(struct probing_points *points, const struct point *point)
 }
 
 /* Ignores functions with undecodable bytes. */
-static int find_calls(struct probing_program *session, uint32_t file_number,
+static int find_calls(struct probing_program *program, uint32_t file_number,
                       const struct plan_function *function, int32_t caller)
 {
-    struct probing_points *points = session->points;
-    const struct probing_file *file = &session->files.items[file_number];
+    struct probing_points *points = program->points;
+    const struct probing_file *file = &program->files.items[file_number];
     const size_t size = (size_t)(function->end - function->start), before = points->list.count;
     const uint64_t start = file->bias + function->start, site = file->bias + function->site;
     uint8_t *code = malloc(size + 1);
     int result = code ? 0 : SPROF_ENOMEM;
-    if (!result && target_read_memory(session->process.pid, start, code, size) != size)
+    if (!result && target_read_memory(program->process.pid, start, code, size) != size)
         goto done;
     for (size_t at = 0; at < size && !result;) {
         struct arch_instruction instruction;
@@ -91,12 +91,12 @@ done:
     return result;
 }
 
-static int find_call_slots(const struct probing_program *session, const struct probing_file *file,
+static int find_call_slots(const struct probing_program *program, const struct probing_file *file,
                            struct sprof_map *slots)
 {
     struct image *image;
     struct image_request request;
-    int result = plan_request_find(&request, session->process.pid, file->identity, file->path);
+    int result = plan_request_find(&request, program->process.pid, file->identity, file->path);
     if (result)
         return result;
     if (image_open(&image, &request, NULL))
@@ -113,11 +113,11 @@ static int find_call_slots(const struct probing_program *session, const struct p
     return result;
 }
 
-static int find_slots(struct probing_program *session, uint32_t file_number,
+static int find_slots(struct probing_program *program, uint32_t file_number,
                       const struct plan_function *function)
 {
-    struct probing_points *points = session->points;
-    const struct probing_file *file = &session->files.items[file_number];
+    struct probing_points *points = program->points;
+    const struct probing_file *file = &program->files.items[file_number];
     int result = 0;
     for (uint32_t i = 0; i < function->callees && !result; i++) {
         const struct plan_callee *callee = &file->plan.callees[function->first_callee + i];
@@ -129,50 +129,50 @@ static int find_slots(struct probing_program *session, uint32_t file_number,
         if (!is_known || *is_known)
             continue;
         *is_known = 1;
-        if (target_read_memory(session->process.pid, point.at, &point.target,
+        if (target_read_memory(program->process.pid, point.at, &point.target,
                                sizeof point.target) != sizeof point.target)
             continue;
-        const struct plan_function *target = function_at(session, point.target);
+        const struct plan_function *target = function_at(program, point.target);
         if (target && probing_may_be_called(target))
             result = add_point(points, &point);
     }
     return result;
 }
 
-static int find_in_file(struct probing_program *session, uint32_t number, bool have_caller)
+static int find_in_file(struct probing_program *program, uint32_t number, bool have_caller)
 {
-    const struct probing_file *file = &session->files.items[number];
-    struct probing_points *points = session->points;
-    int result = have_caller ? 0 : find_call_slots(session, file, &points->slots);
+    const struct probing_file *file = &program->files.items[number];
+    struct probing_points *points = program->points;
+    int result = have_caller ? 0 : find_call_slots(program, file, &points->slots);
     for (size_t i = 0; i < file->plan.function_count && !result; i++) {
         const struct plan_function *function = &file->plan.functions[i];
         const uint64_t *caller = sprof_map_get(&points->functions, file->bias + function->start);
         if (have_caller && caller)
-            result = find_calls(session, number, function, (int32_t)*caller);
+            result = find_calls(program, number, function, (int32_t)*caller);
         else if (!have_caller && function->why == PLAN_PART)
-            result = find_calls(session, number, function, NO_CALLER);
+            result = find_calls(program, number, function, NO_CALLER);
         else if (!have_caller && caller)
-            result = find_slots(session, number, function);
+            result = find_slots(program, number, function);
     }
     return result;
 }
 
-int probing_points_find(struct probing_program *session, struct sprof_error *error)
+int probing_points_find(struct probing_program *program, struct sprof_error *error)
 {
-    if (!session->options.all_points)
+    if (!program->options.all_points)
         return 0;
-    struct probing_points *points = session->points = calloc(1, sizeof *points);
+    struct probing_points *points = program->points = calloc(1, sizeof *points);
     int result = points ? 0 : SPROF_ENOMEM;
-    for (size_t i = 0; i < session->probes.count && !result; i++) {
-        const struct probing_probe *probe = &session->probes.items[i];
-        const struct probing_file *file = &session->files.items[probe->file];
+    for (size_t i = 0; i < program->probes.count && !result; i++) {
+        const struct probing_probe *probe = &program->probes.items[i];
+        const struct probing_file *file = &program->files.items[probe->file];
         if (probe->is_chosen && probe->tier == PROBE_FULL && probing_is_measured(file))
             result = sprof_map_put(&points->functions, file->bias + probe->function->start, i);
     }
     for (uint32_t pass = 0; pass < 2 && !result; pass++) {
-        for (uint32_t i = 0; i < session->files.count && !result; i++)
-            if (probing_is_measured(&session->files.items[i]))
-                result = find_in_file(session, i, !pass);
+        for (uint32_t i = 0; i < program->files.count && !result; i++)
+            if (probing_is_measured(&program->files.items[i]))
+                result = find_in_file(program, i, !pass);
         if (!pass && !result)
             points->with_caller = (uint32_t)points->list.count;
     }
@@ -180,24 +180,24 @@ int probing_points_find(struct probing_program *session, struct sprof_error *err
         return sprof_error_memory(error);
     if (points->left_out)
         sprof_log_message(
-            session->options.log, SPROF_LOG_WARNING,
+            program->options.log, SPROF_LOG_WARNING,
             "%zu place%s no probe: there is room for %d; choose fewer functions", points->left_out,
             points->left_out == 1 ? " that calls has" : "s that call have", PROBE_POINTS);
     return 0;
 }
 
-uint32_t probing_points_count(const struct probing_program *session)
+uint32_t probing_points_count(const struct probing_program *program)
 {
-    return session->points ? (uint32_t)session->points->list.count : 0;
+    return program->points ? (uint32_t)program->points->list.count : 0;
 }
 
-void probing_points_number(struct probing_program *session, uint32_t first)
+void probing_points_number(struct probing_program *program, uint32_t first)
 {
-    if (!session->points)
+    if (!program->points)
         return;
-    session->points->first = first;
-    session->process.shared->first_open_point = first + session->points->with_caller;
-    session->process.shared->owner.has_points = 1;
+    program->points->first = first;
+    program->process.shared->first_open_point = first + program->points->with_caller;
+    program->process.shared->owner.has_points = 1;
 }
 
 /* == Writing == */
@@ -221,10 +221,10 @@ static bool reaches(uint64_t from, uint64_t to)
 }
 
 /* Reserves memory for far jumps, if calls do not reach their thunks. */
-static int make_room(struct probing_program *session, uint32_t file_number,
+static int make_room(struct probing_program *program, uint32_t file_number,
                      struct probing_file *room, struct sprof_error *error)
 {
-    const struct probing_points *points = session->points;
+    const struct probing_points *points = program->points;
     uint64_t low = UINT64_MAX, high = 0;
     size_t count = 0;
     for (size_t i = 0; i < points->list.count; i++) {
@@ -235,8 +235,8 @@ static int make_room(struct probing_program *session, uint32_t file_number,
         high = point->at > high ? point->at : high;
         count++;
     }
-    *room = (struct probing_file){.path = session->files.items[file_number].path};
-    return count ? probing_make_island(session, room, count * 16, low, high + CALL_BYTES, error)
+    *room = (struct probing_file){.path = program->files.items[file_number].path};
+    return count ? probing_make_island(program, room, count * 16, low, high + CALL_BYTES, error)
                  : 0;
 }
 
@@ -256,18 +256,18 @@ static int aim_call(int fd, const struct point *point, uint64_t thunk,
     return result ? result : write_at(fd, point->at + 1, &distance, sizeof distance, error);
 }
 
-static int aim(struct probing_program *session, int fd, struct sprof_error *error)
+static int aim(struct probing_program *program, int fd, struct sprof_error *error)
 {
-    const struct probing_points *points = session->points;
+    const struct probing_points *points = program->points;
     int result = 0;
-    for (uint32_t f = 0; f < session->files.count && !result; f++) {
+    for (uint32_t f = 0; f < program->files.count && !result; f++) {
         struct probing_file room;
         uint64_t used = 0;
-        result = make_room(session, f, &room, error);
+        result = make_room(program, f, &room, error);
         for (size_t i = 0; i < points->list.count && !result; i++) {
             const struct point *point = &points->list.items[i];
             const uint64_t thunk =
-                session->process.hello.points + i * ARCH_THUNK_BYTES + ARCH_THUNK_ENTRY;
+                program->process.hello.points + i * ARCH_THUNK_BYTES + ARCH_THUNK_ENTRY;
             if (point->file == f)
                 result = point->is_slot ? write_at(fd, point->at, &thunk, sizeof thunk, error)
                                         : aim_call(fd, point, thunk, &room, &used, error);
@@ -276,66 +276,66 @@ static int aim(struct probing_program *session, int fd, struct sprof_error *erro
     return result;
 }
 
-int probing_points_place(struct probing_program *session, struct sprof_error *error)
+int probing_points_place(struct probing_program *program, struct sprof_error *error)
 {
-    const uint32_t count = probing_points_count(session);
+    const uint32_t count = probing_points_count(program);
     int fd = -1;
     if (!count)
         return 0;
     uint8_t *thunks = malloc((size_t)count * ARCH_THUNK_BYTES);
     int result =
-        thunks ? inject_memory_open(session->process.pid, &fd, error) : sprof_error_memory(error);
+        thunks ? inject_memory_open(program->process.pid, &fd, error) : sprof_error_memory(error);
     for (uint32_t i = 0; i < count && !result; i++)
         arch_thunk_write(thunks + (size_t)i * ARCH_THUNK_BYTES,
-                         session->process.hello.points + (uint64_t)i * ARCH_THUNK_BYTES,
-                         session->points->first + i, session->process.hello.point_enter,
-                         session->process.hello.point_leave, 0,
-                         session->points->list.items[i].target);
+                         program->process.hello.points + (uint64_t)i * ARCH_THUNK_BYTES,
+                         program->points->first + i, program->process.hello.point_enter,
+                         program->process.hello.point_leave, 0,
+                         program->points->list.items[i].target);
     if (!result)
-        result = write_at(fd, session->process.hello.points, thunks,
+        result = write_at(fd, program->process.hello.points, thunks,
                           (size_t)count * ARCH_THUNK_BYTES, error);
     if (!result)
-        result = aim(session, fd, error);
+        result = aim(program, fd, error);
     free(thunks);
     inject_close(&(int){fd});
     return result;
 }
 
-void probing_points_switch(struct probing_program *session, bool are_on)
+void probing_points_switch(struct probing_program *program, bool are_on)
 {
-    for (uint32_t i = 0; i < probing_points_count(session); i++)
-        atomic_store(&session->process.shared->tiers[session->points->first + i],
+    for (uint32_t i = 0; i < probing_points_count(program); i++)
+        atomic_store(&program->process.shared->tiers[program->points->first + i],
                      are_on ? PROBE_FULL : PROBE_OFF);
 }
 
 /* == Figures == */
 
-uint32_t probing_points_caller(const struct probing_program *session, uint32_t number)
+uint32_t probing_points_caller(const struct probing_program *program, uint32_t number)
 {
-    const struct probing_points *points = session->points;
+    const struct probing_points *points = program->points;
     return points && number - points->first < points->with_caller
                ? (uint32_t)points->list.items[number - points->first].caller
                : number;
 }
 
-void probing_points_collect(struct probing_program *session, const struct probe_stat *stats)
+void probing_points_collect(struct probing_program *program, const struct probe_stat *stats)
 {
-    for (uint32_t i = 0; i < probing_points_count(session); i++)
-        session->points->calls += stats[session->points->first + i].calls;
+    for (uint32_t i = 0; i < probing_points_count(program); i++)
+        program->points->calls += stats[program->points->first + i].calls;
 }
 
-uint64_t probing_points_calls(const struct probing_program *session)
+uint64_t probing_points_calls(const struct probing_program *program)
 {
-    return session->points ? session->points->calls : 0;
+    return program->points ? program->points->calls : 0;
 }
 
-void probing_points_free(struct probing_program *session)
+void probing_points_free(struct probing_program *program)
 {
-    if (!session->points)
+    if (!program->points)
         return;
-    sprof_vec_release(&session->points->list);
-    sprof_map_release(&session->points->functions);
-    sprof_map_release(&session->points->slots);
-    free(session->points);
-    session->points = NULL;
+    sprof_vec_release(&program->points->list);
+    sprof_map_release(&program->points->functions);
+    sprof_map_release(&program->points->slots);
+    free(program->points);
+    program->points = NULL;
 }

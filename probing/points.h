@@ -10,23 +10,23 @@
 
 /* Lists call points that are safe to probe, in code that does not run. Reports those beyond the
  * limit. Returns 0 or a negative code. */
-int probing_points_find(struct probing_program *session, struct sprof_error *error);
+int probing_points_find(struct probing_program *program, struct sprof_error *error);
 
-uint32_t probing_points_count(const struct probing_program *session);
+uint32_t probing_points_count(const struct probing_program *program);
 
-void probing_points_number(struct probing_program *session, uint32_t first);
+void probing_points_number(struct probing_program *program, uint32_t first);
 
-int probing_points_place(struct probing_program *session, struct sprof_error *error);
+int probing_points_place(struct probing_program *program, struct sprof_error *error);
 
-void probing_points_switch(struct probing_program *session, bool are_on);
+void probing_points_switch(struct probing_program *program, bool are_on);
 
 /* Returns the function of a call point; other numbers unchanged. */
-uint32_t probing_points_caller(const struct probing_program *session, uint32_t number);
+uint32_t probing_points_caller(const struct probing_program *program, uint32_t number);
 
-void probing_points_collect(struct probing_program *session, const struct probe_stat *stats);
+void probing_points_collect(struct probing_program *program, const struct probe_stat *stats);
 
-uint64_t probing_points_calls(const struct probing_program *session);
+uint64_t probing_points_calls(const struct probing_program *program);
 
-void probing_points_free(struct probing_program *session);
+void probing_points_free(struct probing_program *program);
 
 #endif

@@ -54,10 +54,10 @@ bool probing_is_of_module(const struct probing_file *file,
            (strlen(file->path) == length && !strncmp(file->path, module, length));
 }
 
-static bool is_within(const struct probing_program *session,
+static bool is_within(const struct probing_program *program,
                       const struct probing_addresses *addresses, const struct probing_probe *probe)
 {
-    const struct probing_file *file = &session->files.items[probe->file];
+    const struct probing_file *file = &program->files.items[probe->file];
     const uint64_t at = probe->function->start + (addresses->module ? 0 : file->bias);
     return at >= addresses->from && at < addresses->to && probing_is_of_module(file, addresses);
 }
@@ -77,39 +77,39 @@ struct naming {
     struct probing_callees *callees;      /* or NULL */
 };
 
-static int open_naming(struct naming *naming, struct probing_program *session, const char *text,
+static int open_naming(struct naming *naming, struct probing_program *program, const char *text,
                        struct sprof_error *error)
 {
     const char *roots = probing_children_text(text);
     *naming = (struct naming){.by_address = probing_are_addresses(text)};
     if (naming->by_address)
         return probing_read_addresses(text, &naming->addresses, error);
-    return roots ? probing_callees_find(&naming->callees, session, &roots, 1, false, error)
+    return roots ? probing_callees_find(&naming->callees, program, &roots, 1, false, error)
                  : plan_expressions_make(&naming->expressions, &text, 1, error);
 }
 
-static int is_named(const struct naming *naming, const struct probing_program *session,
+static int is_named(const struct naming *naming, const struct probing_program *program,
                     const struct probing_probe *probe, struct sprof_error *error)
 {
-    const struct plan_function *first = session->files.items[probe->file].plan.functions;
+    const struct plan_function *first = program->files.items[probe->file].plan.functions;
     if (naming->by_address)
-        return is_within(session, &naming->addresses, probe);
+        return is_within(program, &naming->addresses, probe);
     return naming->callees ? probing_callees_wants(naming->callees, probe->file,
                                                    (size_t)(probe->function - first))
                            : plan_expressions_match(naming->expressions, probe->function, error);
 }
 
-int probing_range_hold(struct probing_program *session, struct probing_range *range, size_t first,
+int probing_range_hold(struct probing_program *program, struct probing_range *range, size_t first,
                        struct sprof_error *error)
 {
     const bool is_first = range->number == 1;
     struct naming naming = {0};
-    int result = is_first ? 0 : open_naming(&naming, session, range->text + 1, error);
-    for (size_t i = first; i < session->probes.count && !result; i++) {
-        const struct probing_probe *probe = &session->probes.items[i];
+    int result = is_first ? 0 : open_naming(&naming, program, range->text + 1, error);
+    for (size_t i = first; i < program->probes.count && !result; i++) {
+        const struct probing_probe *probe = &program->probes.items[i];
         int found = probe->is_chosen || (!is_first && probe->is_spare);
         if (found && !is_first)
-            found = is_named(&naming, session, probe, error);
+            found = is_named(&naming, program, probe, error);
         range->holds[i] = found > 0;
         range->sites += found > 0;
         result = error && found < 0 ? found : 0;

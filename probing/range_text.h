@@ -27,7 +27,7 @@ const char *probing_children_text(const char *text);
 
 /* Fills range->holds from probe `first` on. Only range 1 excludes spare probes. Without `error`,
  * names that take too long are skipped. Returns 0 or a negative code. */
-int probing_range_hold(struct probing_program *session, struct probing_range *range, size_t first,
+int probing_range_hold(struct probing_program *program, struct probing_range *range, size_t first,
                        struct sprof_error *error);
 
 #endif

@@ -18,20 +18,20 @@ struct probing_range {
 };
 
 /* Range 1 holds what was chosen at the start. */
-int probing_ranges_begin(struct probing_program *session, struct sprof_error *error);
+int probing_ranges_begin(struct probing_program *program, struct sprof_error *error);
 
 /* Changes ranges: "+RE -RE +children:RE:DEPTH +0xA-0xB +MODULE!0xA-0xB -#1,3-5 +#N". Spare probes
  * that are turned on become chosen. Modifies `text`. SPROF_EUSAGE: nothing has changed. */
-int probing_change_ranges(struct probing_program *session, char *text, struct sprof_error *error);
+int probing_change_ranges(struct probing_program *program, char *text, struct sprof_error *error);
 
-int probing_ranges_adopt(struct probing_program *session, const struct probing_program *from);
+int probing_ranges_adopt(struct probing_program *program, const struct probing_program *from);
 
 /* Applies ranges to new probes from `first` on. */
-int probing_ranges_extend(struct probing_program *session, size_t first);
+int probing_ranges_extend(struct probing_program *program, size_t first);
 
 /* Returns the deciding command's sign: '+', '-', or 0. */
-char probing_ranges_decide(const struct probing_program *session, size_t number);
+char probing_ranges_decide(const struct probing_program *program, size_t number);
 
-void probing_switch(struct probing_program *session);
+void probing_switch(struct probing_program *program);
 
 #endif

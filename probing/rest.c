@@ -14,19 +14,19 @@ enum { STOP_SHARE = 100 /* threads stand still at most 1/STOP_SHARE of the time 
 /* == Resting == */
 
 /* The governor's probes are due at once. Mode coverage removes probes instead. */
-static bool is_due(const struct probing_program *session, const struct probing_probe *probe)
+static bool is_due(const struct probing_program *program, const struct probing_probe *probe)
 {
     const bool is_governed =
-        probe->governed == PROBING_GOVERNED_OFF && session->mode != TRACE_COVERAGE;
+        probe->governed == PROBING_GOVERNED_OFF && program->mode != TRACE_COVERAGE;
     return probe->off_ns &&
-           (is_governed || session->times.now_ns - probe->off_ns >= session->options.rest_ns) &&
-           probing_may_rest(session, probe);
+           (is_governed || program->times.now_ns - probe->off_ns >= program->options.rest_ns) &&
+           probing_may_rest(program, probe);
 }
 
-static struct inject_changed changed_by(const struct probing_program *session,
+static struct inject_changed changed_by(const struct probing_program *program,
                                         const struct probing_probe *probe)
 {
-    struct inject_changed changed = {.address = session->files.items[probe->file].bias +
+    struct inject_changed changed = {.address = program->files.items[probe->file].bias +
                                                 probe->function->site};
     memcpy(changed.jump, probe->jump, sizeof changed.jump);
     memcpy(changed.original, probe->function->original, sizeof changed.original);
@@ -34,7 +34,7 @@ static struct inject_changed changed_by(const struct probing_program *session,
 }
 
 struct taking {
-    struct probing_program *session;
+    struct probing_program *program;
     struct inject_changes changes;
     struct inject_stop stop;
     int memory_fd;
@@ -43,7 +43,7 @@ struct taking {
 
 static bool is_back(const struct taking *taking, const struct probing_probe *probe)
 {
-    const struct inject_changed changed = changed_by(taking->session, probe);
+    const struct inject_changed changed = changed_by(taking->program, probe);
     uint8_t there[PLAN_JUMP_BYTES];
     return pread(taking->memory_fd, there, sizeof there, (off_t)changed.address) !=
                (ssize_t)sizeof there ||
@@ -64,10 +64,10 @@ void probing_note_rest(struct probing_probe *probe)
 
 static int list_due(struct taking *taking)
 {
-    const struct probing_program *session = taking->session;
-    for (size_t i = 0; i < session->probes.count; i++) {
-        const struct probing_probe *probe = &session->probes.items[i];
-        if (is_due(session, probe) && sprof_vec_push(&taking->changes, changed_by(session, probe)))
+    const struct probing_program *program = taking->program;
+    for (size_t i = 0; i < program->probes.count; i++) {
+        const struct probing_probe *probe = &program->probes.items[i];
+        if (is_due(program, probe) && sprof_vec_push(&taking->changes, changed_by(program, probe)))
             return SPROF_ENOMEM;
     }
     inject_changes_sort(&taking->changes);
@@ -82,119 +82,119 @@ static void take_stopped(void *context)
 
 static int take_back(struct taking *taking)
 {
-    struct probing_program *session = taking->session;
+    struct probing_program *program = taking->program;
     const int result =
-        inject_stop_while(&taking->stop, session->process.pid, take_stopped, taking, NULL);
+        inject_stop_while(&taking->stop, program->process.pid, take_stopped, taking, NULL);
     if (result)
         return result;
-    inject_stop_note(&taking->stop, &session->process.stopped_ns);
-    session->resting.next_ns =
+    inject_stop_note(&taking->stop, &program->process.stopped_ns);
+    program->resting.next_ns =
         sprof_clock_monotonic_ns() + taking->stop.longest_ns * (STOP_SHARE - 1);
-    for (size_t i = 0; i < session->probes.count; i++) {
-        struct probing_probe *probe = &session->probes.items[i];
-        if (is_due(session, probe) && (taking->is_done || is_back(taking, probe)))
+    for (size_t i = 0; i < program->probes.count; i++) {
+        struct probing_probe *probe = &program->probes.items[i];
+        if (is_due(program, probe) && (taking->is_done || is_back(taking, probe)))
             probing_note_rest(probe);
     }
     return 0;
 }
 
-static void rest(struct probing_program *session)
+static void rest(struct probing_program *program)
 {
-    struct taking taking = {.session = session,
-                            .stop.notes_sharers = &session->process.shared->sharing.has_processes};
-    session->resting.next_ns = session->times.now_ns + AGAIN_NS;
-    if (inject_stop_would_wait(session->process.pid))
+    struct taking taking = {.program = program,
+                            .stop.notes_sharers = &program->process.shared->sharing.has_processes};
+    program->resting.next_ns = program->times.now_ns + AGAIN_NS;
+    if (inject_stop_would_wait(program->process.pid))
         return;
-    taking.memory_fd = fcntl(session->process.code_fd, F_DUPFD_CLOEXEC, 0);
+    taking.memory_fd = fcntl(program->process.code_fd, F_DUPFD_CLOEXEC, 0);
     if (taking.memory_fd >= 0 && !list_due(&taking) && !take_back(&taking))
-        session->resting.at_once = session->paused;
+        program->resting.at_once = program->paused;
     inject_close(&taking.memory_fd);
     sprof_vec_release(&taking.changes);
 }
 
-static bool note_off(struct probing_program *session, size_t number)
+static bool note_off(struct probing_program *program, size_t number)
 {
-    struct probing_probe *probe = &session->probes.items[number];
+    struct probing_probe *probe = &program->probes.items[number];
     const bool is_off = probe->is_placed && !probe->is_restored && !probe->rests &&
-                        !probing_is_wanted(session, number);
-    probe->off_ns = !is_off ? 0 : probe->off_ns ? probe->off_ns : session->times.now_ns;
-    return is_due(session, probe);
+                        !probing_is_wanted(program, number);
+    probe->off_ns = !is_off ? 0 : probe->off_ns ? probe->off_ns : program->times.now_ns;
+    return is_due(program, probe);
 }
 
-static bool is_any_due(struct probing_program *session)
+static bool is_any_due(struct probing_program *program)
 {
     size_t due = 0;
-    if (session->options.rest_ns == TRACE_NEVER || session->process.code_fd <= 0)
+    if (program->options.rest_ns == TRACE_NEVER || program->process.code_fd <= 0)
         return false;
-    for (size_t i = 0; i < session->probes.count; i++)
-        due += note_off(session, i);
+    for (size_t i = 0; i < program->probes.count; i++)
+        due += note_off(program, i);
     return due > 0;
 }
 
-void probing_rest_refresh(struct probing_program *session)
+void probing_rest_refresh(struct probing_program *program)
 {
-    if (is_any_due(session) && session->times.now_ns >= session->resting.next_ns)
-        rest(session);
-    if (session->resting.asleep && session->times.now_ns >= session->resting.next_wake_ns)
-        probing_wake(session);
+    if (is_any_due(program) && program->times.now_ns >= program->resting.next_ns)
+        rest(program);
+    if (program->resting.asleep && program->times.now_ns >= program->resting.next_wake_ns)
+        probing_wake(program);
 }
 
-void probing_rest_now(struct probing_program *session)
+void probing_rest_now(struct probing_program *program)
 {
-    if (is_any_due(session))
-        rest(session);
+    if (is_any_due(program))
+        rest(program);
 }
 
 /* == Waking == */
 
-static size_t count_asleep(const struct probing_program *session)
+static size_t count_asleep(const struct probing_program *program)
 {
     size_t count = 0;
-    for (size_t i = 0; i < session->probes.count && !session->executable.is_replaced; i++)
-        count += session->probes.items[i].rests && session->probes.items[i].is_placed &&
-                 probing_is_wanted(session, i);
+    for (size_t i = 0; i < program->probes.count && !program->executable.is_replaced; i++)
+        count += program->probes.items[i].rests && program->probes.items[i].is_placed &&
+                 probing_is_wanted(program, i);
     return count;
 }
 
-void probing_wake(struct probing_program *session)
+void probing_wake(struct probing_program *program)
 {
     struct sprof_error why = {0};
-    const size_t before = session->resting.asleep;
-    session->resting.asleep = count_asleep(session);
-    if (!session->resting.asleep)
+    const size_t before = program->resting.asleep;
+    program->resting.asleep = count_asleep(program);
+    if (!program->resting.asleep)
         return;
-    session->resting.stopped_ns = 0;
-    session->resting.woken_ns = sprof_clock_monotonic_ns();
-    const bool is_gone = probing_place_woken(session, &why) == SPROF_ENOTFOUND;
-    session->resting.asleep = is_gone ? 0 : count_asleep(session);
-    session->resting.next_wake_ns = sprof_clock_monotonic_ns() + AGAIN_NS;
-    if (session->resting.asleep && !before)
-        sprof_log_message(session->options.log, SPROF_LOG_WARNING,
+    program->resting.stopped_ns = 0;
+    program->resting.woken_ns = sprof_clock_monotonic_ns();
+    const bool is_gone = probing_place_woken(program, &why) == SPROF_ENOTFOUND;
+    program->resting.asleep = is_gone ? 0 : count_asleep(program);
+    program->resting.next_wake_ns = sprof_clock_monotonic_ns() + AGAIN_NS;
+    if (program->resting.asleep && !before)
+        sprof_log_message(program->options.log, SPROF_LOG_WARNING,
                           "the probes of %zu function%s rest, and are not in place yet: %s; it is "
                           "tried again",
-                          session->resting.asleep, sprof_plural(session->resting.asleep),
+                          program->resting.asleep, sprof_plural(program->resting.asleep),
                           why.code ? why.message : "threads stand where they would be");
-    else if (before && !session->resting.asleep && !is_gone)
-        sprof_log_message(session->options.log, SPROF_LOG_NOTE,
+    else if (before && !program->resting.asleep && !is_gone)
+        sprof_log_message(program->options.log, SPROF_LOG_NOTE,
                           "the probes that rested are in place");
 }
 
-uint64_t probing_woken_ns(const struct probing_program *session, uint64_t since_ns)
+uint64_t probing_woken_ns(const struct probing_program *program, uint64_t since_ns)
 {
     uint64_t longest_ns = 0;
-    for (size_t i = 0; i < session->group->programs.count; i++) {
-        const struct probing_resting *resting = &session->group->programs.items[i]->resting;
+    for (size_t i = 0; i < program->group->programs.count; i++) {
+        const struct probing_resting *resting = &program->group->programs.items[i]->resting;
         if (resting->woken_ns >= since_ns && resting->stopped_ns > longest_ns)
             longest_ns = resting->stopped_ns;
     }
     return longest_ns;
 }
 
-int probing_check_awake(const struct probing_program *session, struct sprof_error *error)
+int probing_check_awake(const struct probing_program *program, struct sprof_error *error)
 {
     size_t asleep = 0;
-    for (size_t i = 0; i < session->group->programs.count; i++)
-        asleep += session->group->programs.items[i]->resting.asleep;
+    for (size_t i = 0; i < program->group->programs.count; i++)
+        asleep += program->group->programs.items[i]->resting.asleep;
     return asleep ? sprof_error_set(error, SPROF_ESTATE, 0,
                                     "calls are being measured, but not yet those of %zu function%s "
                                     "whose probes rested: threads could not be stopped, or stand "

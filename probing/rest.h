@@ -19,22 +19,22 @@ struct probing_resting {
 };
 
 /* Puts probes to rest after a time, and retries failed wakes. */
-void probing_rest_refresh(struct probing_program *session);
+void probing_rest_refresh(struct probing_program *program);
 
 /* Puts probes to rest without the wait after the last stop; wakes none. If threads do not stop,
  * probing_rest_refresh tries again. */
-void probing_rest_now(struct probing_program *session);
+void probing_rest_now(struct probing_program *program);
 
 /* Marks the jump as gone. The next one leads to the thunk. */
 void probing_note_rest(struct probing_probe *probe);
 
-/* Writes jumps of probes that must be on. Counts failures in session->resting.asleep. */
-void probing_wake(struct probing_program *session);
+/* Writes jumps of probes that must be on. Counts failures in program->resting.asleep. */
+void probing_wake(struct probing_program *program);
 
 /* Returns the longest stop since then, of all programs; 0: none. */
-uint64_t probing_woken_ns(const struct probing_program *session, uint64_t since_ns);
+uint64_t probing_woken_ns(const struct probing_program *program, uint64_t since_ns);
 
 /* SPROF_ESTATE: some probes still rest that must be on. */
-int probing_check_awake(const struct probing_program *session, struct sprof_error *error);
+int probing_check_awake(const struct probing_program *program, struct sprof_error *error);
 
 #endif

@@ -26,10 +26,10 @@ bool probing_is_in_one_page(uint64_t address)
     return address / PAGE == (address + PLAN_JUMP_BYTES - 1) / PAGE;
 }
 
-bool probing_can_place_live(const struct probing_program *session,
+bool probing_can_place_live(const struct probing_program *program,
                             const struct probing_probe *probe)
 {
-    const uint64_t address = session->files.items[probe->file].bias + probe->function->site;
+    const uint64_t address = program->files.items[probe->file].bias + probe->function->site;
     return probe->jump[0] && probing_is_in_one_page(address) && !returns_inside(probe->function);
 }
 
@@ -52,42 +52,42 @@ bool probing_stays_on(const struct probing_probe *probe)
 
 /* Probes for left frames are needed while frames exist. Threads that begin during a rest are found
  * later. */
-bool probing_is_wanted(const struct probing_program *session, size_t number)
+bool probing_is_wanted(const struct probing_program *program, size_t number)
 {
-    const struct probing_probe *probe = &session->probes.items[number];
+    const struct probing_probe *probe = &program->probes.items[number];
     return probing_stays_on(probe)
-               ? !session->paused
-               : atomic_load(&session->process.shared->tiers[number]) != PROBE_OFF;
+               ? !program->paused
+               : atomic_load(&program->process.shared->tiers[number]) != PROBE_OFF;
 }
 
 /* Probes for left frames rest only if no call is open. A clear hides open calls. */
-bool probing_may_rest(const struct probing_program *session, const struct probing_probe *probe)
+bool probing_may_rest(const struct probing_program *program, const struct probing_probe *probe)
 {
-    return session->options.rest_ns != TRACE_NEVER && session->process.code_fd > 0 &&
-           session->way->can_rest && !session->points && !session->executable.is_replaced &&
-           !probe->is_restored && probing_can_place_live(session, probe) &&
+    return program->options.rest_ns != TRACE_NEVER && program->process.code_fd > 0 &&
+           program->way->can_rest && !program->points && !program->executable.is_replaced &&
+           !probe->is_restored && probing_can_place_live(program, probe) &&
            (!probing_stays_on(probe) ||
-            (session->paused && !session->counts.in_flight && !session->times.cleared.ns));
+            (program->paused && !program->counts.in_flight && !program->times.cleared.ns));
 }
 
-bool probing_has_spares(const struct probing_program *session)
+bool probing_has_spares(const struct probing_program *program)
 {
-    const struct trace_options *options = &session->options;
-    return session->way->can_rest && (!options->children || options->drill.adaptive) &&
+    const struct trace_options *options = &program->options;
+    return program->way->can_rest && (!options->children || options->drill.adaptive) &&
            !options->all_points && options->rest_ns != TRACE_NEVER;
 }
 
-void probing_check_spare(const struct probing_program *session, struct probing_probe *probe)
+void probing_check_spare(const struct probing_program *program, struct probing_probe *probe)
 {
-    if (!probe->is_spare || probe->rests || session->options.children)
+    if (!probe->is_spare || probe->rests || program->options.children)
         return;
     probe->is_spare = probe->is_placed = false;
     memset(probe->jump, 0, sizeof probe->jump);
 }
 
-bool probing_rests_at_once(const struct probing_program *session, const struct probing_probe *probe)
+bool probing_rests_at_once(const struct probing_program *program, const struct probing_probe *probe)
 {
-    return (probe->is_spare || session->resting.at_once) && probing_may_rest(session, probe);
+    return (probe->is_spare || program->resting.at_once) && probing_may_rest(program, probe);
 }
 
 bool probing_may_be_called(const struct plan_function *function)

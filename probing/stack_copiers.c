@@ -34,35 +34,35 @@ static const char *copier_of(const struct image_request *request)
     return NULL;
 }
 
-bool probing_stack_copier_came(struct probing_program *session, const struct model_mmap *mapping)
+bool probing_stack_copier_came(struct probing_program *program, const struct model_mmap *mapping)
 {
-    const struct image_request request = plan_request_of(session->process.pid, mapping);
-    const char *copier = session->untimed.copier || !session->way->has_agent || !mapping->file.path
+    const struct image_request request = plan_request_of(program->process.pid, mapping);
+    const char *copier = program->untimed.copier || !program->way->has_agent || !mapping->file.path
                              ? NULL
                              : copier_of(&request);
     if (!copier)
         return false;
-    session->untimed.copier = copier;
-    for (size_t i = 0; i < session->probes.count; i++)
-        if (session->probes.items[i].tier == PROBE_FULL)
-            session->probes.items[i].tier = PROBE_COUNT;
-    sprof_log_message(session->options.log, SPROF_LOG_WARNING,
+    program->untimed.copier = copier;
+    for (size_t i = 0; i < program->probes.count; i++)
+        if (program->probes.items[i].tier == PROBE_FULL)
+            program->probes.items[i].tier = PROBE_COUNT;
+    sprof_log_message(program->options.log, SPROF_LOG_WARNING,
                       "%s copy stacks: calls are counted from here on, and not timed", copier);
     return true;
 }
 
 enum { LINKED_MOST = 65536, NAME_BYTES = 256 };
 
-static bool read_there(const struct probing_program *session, const void *at, void *to, size_t size)
+static bool read_there(const struct probing_program *program, const void *at, void *to, size_t size)
 {
-    return pread(session->process.code_fd, to, size, (off_t)(uintptr_t)at) == (ssize_t)size;
+    return pread(program->process.code_fd, to, size, (off_t)(uintptr_t)at) == (ssize_t)size;
 }
 
 /* Drops directories; empty: none. The text may end at the end of its mapping. */
-static void read_name(const struct probing_program *session, const char *at, char name[NAME_BYTES])
+static void read_name(const struct probing_program *program, const char *at, char name[NAME_BYTES])
 {
     size_t length = 0;
-    while (length < NAME_BYTES - 1 && read_there(session, at, &name[length], 1) && name[length]) {
+    while (length < NAME_BYTES - 1 && read_there(program, at, &name[length], 1) && name[length]) {
         if (name[length++] == '/')
             length = 0;
         at++;
@@ -71,18 +71,18 @@ static void read_name(const struct probing_program *session, const char *at, cha
 }
 
 /* The first unwinder in the loader's list handles exceptions. */
-static bool unwinds_by_libunwind(const struct probing_program *session)
+static bool unwinds_by_libunwind(const struct probing_program *program)
 {
     static const char known[] = "libunwind.so.8";
     struct r_debug debug;
     struct link_map map;
-    if (!read_there(session, (const void *)(uintptr_t)session->process.hello.debug, &debug,
+    if (!read_there(program, (const void *)(uintptr_t)program->process.hello.debug, &debug,
                     sizeof debug))
         return false;
     const struct link_map *at = debug.r_map;
-    for (size_t i = 0; i < LINKED_MOST && at && read_there(session, at, &map, sizeof map); i++) {
+    for (size_t i = 0; i < LINKED_MOST && at && read_there(program, at, &map, sizeof map); i++) {
         char name[NAME_BYTES];
-        read_name(session, map.l_name, name);
+        read_name(program, map.l_name, name);
         if (!strncmp(name, known, sizeof known - 1))
             return true;
         if (!strncmp(name, "libgcc_s.so", 11) || !strncmp(name, "libunwind.so.1", 14))
@@ -98,13 +98,13 @@ static int take_mapping(void *context, const struct model_mmap *mapping)
     return 0;
 }
 
-int probing_stack_copiers_find(struct probing_program *session)
+int probing_stack_copiers_find(struct probing_program *program)
 {
-    const int result = target_each_mapping(session->process.pid, take_mapping, session);
-    if (!result && session->way->only_embedded && !session->untimed.copier &&
-        unwinds_by_libunwind(session)) {
-        session->untimed.copier = "libunwind";
-        sprof_log_message(session->options.log, SPROF_LOG_WARNING,
+    const int result = target_each_mapping(program->process.pid, take_mapping, program);
+    if (!result && program->way->only_embedded && !program->untimed.copier &&
+        unwinds_by_libunwind(program)) {
+        program->untimed.copier = "libunwind";
+        sprof_log_message(program->options.log, SPROF_LOG_WARNING,
                           "the process throws exceptions by nongnu libunwind (libunwind.so.8 is "
                           "linked before libgcc_s), which does not come through probes in files: "
                           "calls are counted, and not timed; `sprof trace -- COMMAND` times them");

@@ -5,17 +5,17 @@
 
 #include "probing/program.h"
 
-/* Sets session->capacity. */
-int probing_switches_number(struct probing_program *session, struct sprof_error *error);
+/* Sets program->capacity. */
+int probing_switches_number(struct probing_program *program, struct sprof_error *error);
 
 /* Writes where a switch leads; `jump`: its bytes when on. */
-int probing_switches_aim(struct probing_program *session, uint64_t site,
+int probing_switches_aim(struct probing_program *program, uint64_t site,
                          const struct plan_function *function, uint64_t thunk,
                          uint8_t jump[PLAN_JUMP_BYTES], struct sprof_error *error);
 
-int probing_switches_begin(struct probing_program *session, struct sprof_error *error);
+int probing_switches_begin(struct probing_program *program, struct sprof_error *error);
 
 /* The agent stays for open calls, the memory until its socket is closed. */
-void probing_switches_leave(struct probing_program *session);
+void probing_switches_leave(struct probing_program *program);
 
 #endif

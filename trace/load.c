@@ -272,7 +272,7 @@ static int open_loads(struct trace_session *session, struct sprof_error *error)
     if (!loads)
         return sprof_error_memory(error);
     loads->session = session;
-    loads->mapped.session = &session->probing;
+    loads->mapped.program = &session->probing;
     if (probing_mapped_files_read(&loads->mapped))
         return sprof_error_memory(error);
     probing_mapped_files_keep(&loads->mapped);

@@ -20,7 +20,7 @@ static void test_library(void)
 {
     struct made made;
     made_begin(&made, &in_memory, 1);
-    struct probing_mapped_files files = {.session = &made.session};
+    struct probing_mapped_files files = {.program = &made.session};
     made.session.process.hello.debug = (uintptr_t)&_r_debug;
     CU_ASSERT_EQUAL_FATAL(probing_mapped_files_read(&files), 0);
     probing_mapped_files_keep(&files);
@@ -55,7 +55,7 @@ static void test_early(void)
 {
     struct made made;
     made_begin(&made, &in_memory, 1);
-    struct probing_mapped_files files = {.session = &made.session};
+    struct probing_mapped_files files = {.program = &made.session};
     CU_ASSERT_EQUAL_FATAL(probing_mapped_files_read(&files), 0);
     CU_ASSERT_FATAL(files.now.count > 1);
     files.now.items[0].is_early = true;
@@ -71,7 +71,7 @@ static void test_paths(void)
 {
     struct made made;
     made_begin(&made, &in_memory, 1);
-    struct probing_mapped_files files = {.session = &made.session};
+    struct probing_mapped_files files = {.program = &made.session};
     CU_ASSERT_EQUAL_FATAL(probing_mapped_files_read(&files), 0);
     const size_t paths = files.paths.count;
     const char *first = files.now.items[0].file.path;
@@ -87,7 +87,7 @@ static void test_no_list(void)
 {
     struct made made;
     made_begin(&made, &in_memory, 1);
-    struct probing_mapped_files files = {.session = &made.session};
+    struct probing_mapped_files files = {.program = &made.session};
     CU_ASSERT_EQUAL(probing_mapped_files_read_linked(&files), 0);
     CU_ASSERT_EQUAL(files.linked.count, 0);
     probing_mapped_files_release(&files);
