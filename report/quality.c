@@ -56,44 +56,6 @@ int report_quality_of_samples(struct report_dataset *dataset, struct quality_par
     return result;
 }
 
-bool report_quality_sees_waiting(const struct report_dataset *dataset)
-{
-    const char *name = dataset->event.name;
-    return dataset->event_sum ||
-           (name && (!strcmp(name, MODEL_EVENT_WALL) || model_event_wait(name)));
-}
-
-bool report_quality_has_waits(const struct report_dataset *dataset)
-{
-    for (size_t i = 0; i < dataset->events.count; i++)
-        if (model_event_wait(dataset->events.items[i].name))
-            return true;
-    return false;
-}
-
-bool report_quality_is_wall(const struct report_dataset *dataset)
-{
-    const char *name = dataset->event.name;
-    return !dataset->event_sum && name && !strcmp(name, MODEL_EVENT_WALL) &&
-           !report_quality_has_waits(dataset);
-}
-
-bool report_quality_waits_lack_kinds(const struct report_dataset *dataset)
-{
-    const char *source = dataset->run.source;
-    return report_quality_is_wall(dataset) && source && strstr(source, MODEL_SOURCE_FILTERED);
-}
-
-bool report_quality_has_unseen_waits(const struct report_dataset *dataset)
-{
-    for (size_t i = 0; i < dataset->events.count; i++) {
-        const char *wait = model_event_wait(dataset->events.items[i].name);
-        if (wait && !strcmp(wait, MODEL_WAIT_UNSEEN))
-            return true;
-    }
-    return false;
-}
-
 bool report_quality_is_imported(const struct report_dataset *dataset)
 {
     return dataset->run.source && model_source_is_import(dataset->run.source);

@@ -1,4 +1,4 @@
-/* Writes parts of lines about quality, and words that several of them need. */
+/* Writes parts of lines about quality, and finds what several of them need. */
 #include "report/quality.h"
 #include "report/utf8_text.h"
 
@@ -74,4 +74,42 @@ bool report_quality_is_by_agents(const struct report_dataset *dataset)
 {
     const char *source = dataset->run.source;
     return source && !strncmp(source, MODEL_SOURCE_AGENT, strlen(MODEL_SOURCE_AGENT));
+}
+
+bool report_quality_sees_waiting(const struct report_dataset *dataset)
+{
+    const char *name = dataset->event.name;
+    return dataset->event_sum ||
+           (name && (!strcmp(name, MODEL_EVENT_WALL) || model_event_wait(name)));
+}
+
+bool report_quality_has_waits(const struct report_dataset *dataset)
+{
+    for (size_t i = 0; i < dataset->events.count; i++)
+        if (model_event_wait(dataset->events.items[i].name))
+            return true;
+    return false;
+}
+
+bool report_quality_is_wall(const struct report_dataset *dataset)
+{
+    const char *name = dataset->event.name;
+    return !dataset->event_sum && name && !strcmp(name, MODEL_EVENT_WALL) &&
+           !report_quality_has_waits(dataset);
+}
+
+bool report_quality_waits_lack_kinds(const struct report_dataset *dataset)
+{
+    const char *source = dataset->run.source;
+    return report_quality_is_wall(dataset) && source && strstr(source, MODEL_SOURCE_FILTERED);
+}
+
+bool report_quality_has_unseen_waits(const struct report_dataset *dataset)
+{
+    for (size_t i = 0; i < dataset->events.count; i++) {
+        const char *wait = model_event_wait(dataset->events.items[i].name);
+        if (wait && !strcmp(wait, MODEL_WAIT_UNSEEN))
+            return true;
+    }
+    return false;
 }
