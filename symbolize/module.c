@@ -2,6 +2,8 @@
 #include "symbolize/module.h"
 
 #include <dlfcn.h>
+#include <elfutils/libdwelf.h>
+#include <elfutils/version.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdarg.h>
@@ -111,6 +113,15 @@ static int find_alternate(struct module *module, struct image *file, char **name
  * for then. */
 static atomic_bool has_refused_download;
 
+bool symbolize_module_download_ends(uint64_t took_s, long bytes)
+{
+    enum { BEGIN_S = 30, MOST_S = 600 };
+    static const long most_bytes = 16L << 30;
+    return took_s > MOST_S || bytes > most_bytes || (took_s > BEGIN_S && bytes <= 0);
+}
+
+#if _ELFUTILS_PREREQ(0, 188)
+
 static uint64_t seconds(void)
 {
     struct timespec now = {0};
@@ -119,13 +130,6 @@ static uint64_t seconds(void)
 }
 
 static _Thread_local uint64_t asked_s; /* when this thread began to */
-
-bool symbolize_module_download_ends(uint64_t took_s, long bytes)
-{
-    enum { BEGIN_S = 30, MOST_S = 600 };
-    static const long most_bytes = 16L << 30;
-    return took_s > MOST_S || bytes > most_bytes || (took_s > BEGIN_S && bytes <= 0);
-}
 
 static int look_at_download(debuginfod_client *client, long bytes, long all)
 {
@@ -151,14 +155,39 @@ static void watch_download(Dwfl *dwfl)
     asked_s = seconds();
 }
 
+#else
+
+/* An older libdw has a client of its own. */
+static void watch_download(Dwfl *dwfl)
+{
+    (void)dwfl;
+}
+
+#endif
+
+/* Of the file that libdw wants now. Its questions for the debug file have the image's own name;
+ * others come from a debug file that refers to an alternate one (dwz), and is open by then. */
+static struct sprof_bytes wanted_build(struct module *module, const char *file_name)
+{
+    const char *own_name = NULL, *alternate;
+    const void *id = NULL;
+    Dwarf_Addr bias;
+    dwfl_module_info(module->dwfl_module, NULL, NULL, NULL, NULL, NULL, &own_name, NULL);
+    if (file_name == own_name)
+        return image_build_id(module->image);
+    Dwarf *dwarf = dwfl_module_getdwarf(module->dwfl_module, &bias);
+    const ssize_t size = dwarf ? dwelf_dwarf_gnu_debugaltlink(dwarf, &alternate, &id) : 0;
+    return (struct sprof_bytes){id, size > 0 ? (size_t)size : 0};
+}
+
 /* A server may send a file of another build. */
-static bool is_of_build(struct image *image, int fd)
+static bool is_of_build(struct image *image, struct sprof_bytes wanted, int fd)
 {
     struct image *debug = NULL;
     const int copy = fcntl(fd, F_DUPFD_CLOEXEC, 3);
     if (copy < 0 || image_open_descriptor(&debug, copy, image_path(image), "", NULL))
         return false;
-    const struct sprof_bytes wanted = image_build_id(image), is = image_build_id(debug);
+    const struct sprof_bytes is = image_build_id(debug);
     const bool same =
         !wanted.size || (wanted.size == is.size && !memcmp(wanted.data, is.data, is.size));
     image_free(debug);
@@ -174,8 +203,7 @@ static int ask_debuginfod(struct module *module, Dwfl_Module *dwfl_module, void 
     watch_download(module->dwfl);
     const int fd = dwfl_standard_find_debuginfo(dwfl_module, userdata, name, base, file_name, link,
                                                 crc, debug_name);
-    const bool is_wrong = fd >= 0 && !is_of_build(module->image, fd);
-    if (!is_wrong)
+    if (fd < 0 || is_of_build(module->image, wanted_build(module, file_name), fd))
         return fd;
     sprof_log_message(module->options->log, SPROF_LOG_WARNING,
                       "the debug file that debuginfod has for %s is of another build and is not "

@@ -61,6 +61,42 @@ END
     [ "$(sql jit.db "SELECT count(*) FROM module WHERE problem LIKE '%only the beginning%'")" = 1 ] || fail "it does not say that the rest was not read"
 }
 
+# Serves answers/BUILD_ID for each build id that it has.
+start_server() {
+    cat >server.py <<'END'
+import http.server, os
+class Server(http.server.BaseHTTPRequestHandler):
+    def do_GET(self):
+        answer = os.path.join("answers", self.path.split("/")[2])
+        self.send_response(200 if os.path.exists(answer) else 404)
+        self.end_headers()
+        if os.path.exists(answer):
+            self.wfile.write(open(answer, "rb").read())
+        open("asked", "w").close()
+server = http.server.HTTPServer(("127.0.0.1", 0), Server)
+with open("port.new", "w") as port:
+    print(server.server_port, file=port)
+os.rename("port.new", "port")
+server.serve_forever()
+END
+    mkdir answers
+    start /usr/bin/python3 server.py
+    wait_until 60 test -s port
+}
+
+build_id() {
+    readelf -n "$1" 2>/dev/null | sed -n 's/.*Build ID: //p'
+}
+
+# Names the functions of p.db with what the server has.
+symbolize_by_server() {
+    rm -rf asked downloads
+    run env DEBUGINFOD_URLS="http://127.0.0.1:$(cat port)" DEBUGINFOD_CACHE_PATH="$work/downloads" \
+        "$SPROF" symbolize --again --no-cache -i p.db
+    [ -e asked ] || skip "no debuginfod client"
+    sql p.db "SELECT name FROM function" >names
+}
+
 # A debuginfod server answers with the file of another build: its names are not taken.
 other_build() {
     prepare
@@ -72,36 +108,50 @@ int main(void) { int sum = 0; for (clock_t end = clock() + CLOCKS_PER_SEC / 2; c
 END
         gcc -g -O1 -Wl,--build-id $name.c -o $name && objcopy --only-keep-debug $name $name.debug && strip $name || skip "no compiler"
     done
-    cat >server.py <<'END'
-import http.server, os
-class Server(http.server.BaseHTTPRequestHandler):
-    def do_GET(self):
-        self.send_response(200)
-        self.end_headers()
-        self.wfile.write(open("answer", "rb").read())
-        open("asked", "w").close()
-server = http.server.HTTPServer(("127.0.0.1", 0), Server)
-with open("port.new", "w") as port:
-    print(server.server_port, file=port)
-os.rename("port.new", "port")
-server.serve_forever()
-END
-    start /usr/bin/python3 server.py
-    wait_until 60 test -s port
+    start_server
     "$SPROF" record --no-symbolize -o p.db -- ./wanted_name 2>err || skip "no recording: $(cat err)"
     for answer in another_name wanted_name; do
-        cp $answer.debug answer
-        rm -rf asked downloads
-        run env DEBUGINFOD_URLS="http://127.0.0.1:$(cat port)" DEBUGINFOD_CACHE_PATH="$work/downloads" \
-            "$SPROF" symbolize --again --no-cache -i p.db
-        [ -e asked ] || skip "no debuginfod client"
-        sql p.db "SELECT name FROM function" >names
+        cp $answer.debug "answers/$(build_id wanted_name)"
+        symbolize_by_server
         ! grep -q another_name names || fail "names of another build"
     done
     grep -q wanted_name names || fail "no names of the right build"
 }
 
+# The server also has the file in which dwz has put what two debug files have in common, and once that of another build.
+alternate() {
+    prepare
+    command -v dwz >/dev/null || skip "no dwz"
+    cat >shared.h <<END
+struct ledger { int entries[4]; long total; const char *title; struct ledger *next; };
+static inline __attribute__((always_inline)) int shared_step(struct ledger *ledger, int sum) {
+    for (volatile int i = 0; i < 1000; i++) sum += ledger->entries[i & 3];
+    return sum;
+}
+END
+    for name in one two; do
+        cat >$name.c <<END
+#include "shared.h"
+#include <time.h>
+__attribute__((noinline)) int $name(struct ledger *ledger, int sum) { return shared_step(ledger, sum); }
+int main(void) { struct ledger ledger = {{1, 2}, 3, "x", 0}; int sum = 0; for (clock_t end = clock() + CLOCKS_PER_SEC / 2; clock() < end;) sum += $name(&ledger, sum); return sum == 1; }
+END
+        gcc -g -O1 -Wl,--build-id $name.c -o $name && objcopy --only-keep-debug $name $name.debug && strip $name || skip "no compiler"
+    done
+    dwz -m common -M "$work/nowhere/common" one.debug two.debug || fail "dwz"
+    grep -q shared_step common || skip "dwz shares nothing"
+    start_server
+    "$SPROF" record --no-symbolize -o p.db -- ./one 2>err || skip "no recording: $(cat err)"
+    cp one.debug "answers/$(build_id one)"
+    cp two.debug "answers/$(build_id common)"
+    symbolize_by_server
+    grep -q "another build" err || fail "a shared file of another build is read: $(cat err)"
+    cp common "answers/$(build_id common)"
+    symbolize_by_server
+    grep -qx one names && grep -q shared_step names || fail "names that dwz moved are missing: $(cat err names)"
+}
+
 case $1 in
-waiting | jitdump | other_build) "$1" ;;
+waiting | jitdump | other_build | alternate) "$1" ;;
 *) fail "no such case: $1" ;;
 esac
