@@ -204,6 +204,7 @@ CLOSED = """
 __attribute__((noinline)) void work(void) { __asm__ volatile("nop; nop; nop; nop; nop"); }
 int main(void)
 {
+    write(1, "x", 1);
     for (int i = 0; i < 60000 && access("end", F_OK); i++, usleep(1000)) work();
     return 3;
 }
@@ -257,10 +258,11 @@ def closed():
     for name, flags, library in ("dynamic", [], "libsprof-probe.so"), ("static", ["-static"], "libsprof-probe-mapped.so"):
         command = compile_c(name, CLOSED, *flags)
         agent = f"{parts}/sprof/{library}"
-        process = targets.begin(command, **user)
-        member = targets.begin(command, **{**user, "extra_groups": [1234]})
+        process = targets.begin(command, stdout=subprocess.PIPE, **user)
+        member = targets.begin(command, stdout=subprocess.PIPE, **{**user, "extra_groups": [1234]})
         begun += [process, member]
-        wait_for(lambda: all(os.readlink(f"/proc/{each.pid}/exe").endswith(name) for each in (process, member)), "the program")
+        for each in process, member:  # the loader still changes mappings before that
+            each.stdout.read(1)
         for path, usual, mode, what in ((place, 0o755, 0o700, f"enter {place}, and has to load {agent}"),
                                         (parts, 0o755, 0o750, f"enter {parts}, and has to load {agent}"),
                                         (agent, 0o644, 0o600, f"read {agent}")):
