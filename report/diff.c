@@ -9,14 +9,29 @@
 
 /* == Reading the runs == */
 
-static double factor_of(const struct diff_comparison *comparison, double total)
+static double factor_of(const struct diff_comparison *comparison, const struct diff_run *run)
 {
-    const double seconds = (double)comparison->dataset.run.duration_ns / 1e9;
+    const double seconds = (double)(run->end_ns - run->begin_ns) / 1e9;
     switch (comparison->diff->per) {
     case REPORT_PER_SECOND: return seconds > 0 ? 1 / seconds : 0;
-    case REPORT_PER_SAMPLE: return total > 0 ? 1 / total : 0;
+    case REPORT_PER_SAMPLE: return run->total > 0 ? 1 / run->total : 0;
     default: return 1;
     }
+}
+
+/* Adds the dataset at hand, which may be a part of the run. */
+static void add_to_run(const struct diff_comparison *comparison, struct diff_run *run)
+{
+    const struct report_dataset *dataset = &comparison->dataset;
+    const uint64_t begin_ns = dataset->run.start_realtime_ns;
+    const uint64_t most_ns = UINT64_MAX - begin_ns, length_ns = dataset->run.duration_ns;
+    const uint64_t end_ns = begin_ns + (length_ns < most_ns ? length_ns : most_ns);
+    const bool is_first = !run->end_ns;
+    run->total += (double)dataset->total.weight;
+    run->samples += (double)dataset->total.samples;
+    run->begin_ns = is_first || begin_ns < run->begin_ns ? begin_ns : run->begin_ns;
+    run->end_ns = is_first || end_ns > run->end_ns ? end_ns : run->end_ns;
+    run->factor = factor_of(comparison, run);
 }
 
 /* Runs that do not measure the same cannot be compared. */
@@ -73,11 +88,7 @@ static int read_run(struct diff_comparison *comparison, size_t side, size_t run,
         result = report_diff_note_builds(comparison, side);
     if (result)
         return result;
-    const struct report_dataset *dataset = &comparison->dataset;
-    struct diff_run *own = &comparison->runs[run];
-    own->total = (double)dataset->total.weight;
-    own->samples = (double)dataset->total.samples;
-    own->factor = factor_of(comparison, own->total);
+    add_to_run(comparison, &comparison->runs[run]);
     result = report_diff_add_own(comparison, side, run);
     return result ? result : report_diff_kinds[diff->by].add(comparison, side, run);
 }
@@ -127,8 +138,8 @@ static int find_speeds(const struct diff_comparison *comparison, struct diff_res
 {
     const struct report_diff *diff = comparison->diff;
     const size_t count = comparison->own.count;
-    if (!diff->at_equal_speed || diff->counts[0] < MODEL_RUNS_FOR_VERDICT ||
-        diff->counts[1] < MODEL_RUNS_FOR_VERDICT || !count)
+    if (!diff->at_equal_speed || comparison->counts[0] < MODEL_RUNS_FOR_VERDICT ||
+        comparison->counts[1] < MODEL_RUNS_FOR_VERDICT || !count)
         return 0;
     struct model_estimate *own = calloc(count, sizeof *own);
     if (!own)
@@ -138,7 +149,7 @@ static int find_speeds(const struct diff_comparison *comparison, struct diff_res
                           comparison->counts_calls);
     result->has_speeds = true;
     const int status = model_speeds_find(&result->speeds, own, count / comparison->run_count,
-                                         diff->counts[0], diff->counts[1]);
+                                         comparison->counts[0], comparison->counts[1]);
     free(own);
     return status;
 }
@@ -166,7 +177,7 @@ static void match(const struct diff_comparison *comparison, struct diff_result *
 static int compute(const struct diff_comparison *comparison, struct diff_result *result)
 {
     const size_t rows = comparison->rows.count, runs = comparison->run_count;
-    const size_t before = comparison->diff->counts[0], after = comparison->diff->counts[1];
+    const size_t before = comparison->counts[0], after = comparison->counts[1];
     result->estimates = calloc(rows * runs + runs + 1, sizeof *result->estimates);
     result->differences = calloc(rows + 1, sizeof *result->differences);
     result->order = calloc(rows + 1, sizeof *result->order);
@@ -210,10 +221,12 @@ static int compare_changes(const void *a, const void *b, void *context)
 static int read_runs(struct diff_comparison *comparison, struct sprof_error *error)
 {
     const struct report_diff *diff = comparison->diff;
-    size_t run = 0;
+    size_t number = 0;
     for (size_t side = 0; side < 2; side++)
         for (size_t i = 0; i < diff->counts[side]; i++) {
-            const int result = read_run(comparison, side, run++, &diff->runs[side][i], error);
+            const size_t run =
+                comparison->repeats.items[number++] + (side ? comparison->counts[0] : 0);
+            const int result = read_run(comparison, side, run, &diff->runs[side][i], error);
             if (result)
                 return result;
         }
@@ -224,11 +237,12 @@ static int read_runs(struct diff_comparison *comparison, struct sprof_error *err
 int report_diff(FILE *out, const struct report_diff *diff, const struct report_style *style,
                 enum report_diff_outcome *outcome, char why[static 512], struct sprof_error *error)
 {
-    struct diff_comparison comparison = {.diff = diff,
-                                         .run_count = diff->counts[0] + diff->counts[1]};
+    struct diff_comparison comparison = {.diff = diff};
     struct diff_result result = {0};
-    comparison.runs = calloc(comparison.run_count + 1, sizeof *comparison.runs);
     int status = report_keys_check(diff->keys, diff->key_count, "a comparison", error);
+    if (!status)
+        status = report_diff_find_repeats(&comparison, error);
+    comparison.runs = calloc(comparison.run_count + 1, sizeof *comparison.runs);
     if (!status)
         status = comparison.runs ? read_runs(&comparison, error) : SPROF_ENOMEM;
     if (!status)
@@ -243,6 +257,7 @@ int report_diff(FILE *out, const struct report_diff *diff, const struct report_s
     free(result.differences);
     free(result.order);
     free(comparison.runs);
+    sprof_vec_release(&comparison.repeats);
     sprof_vec_release(&comparison.rows);
     sprof_vec_release(&comparison.costs);
     sprof_vec_release(&comparison.own);

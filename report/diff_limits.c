@@ -67,10 +67,10 @@ static void name_failure(char why[static 512], size_t *length, const char *name,
 static bool cannot_judge(const struct diff_comparison *comparison, const struct diff_result *result,
                          char why[static 512])
 {
-    const struct report_diff *diff = comparison->diff;
-    if (diff->counts[0] < MODEL_RUNS_FOR_VERDICT || diff->counts[1] < MODEL_RUNS_FOR_VERDICT)
+    if (comparison->counts[0] < MODEL_RUNS_FOR_VERDICT ||
+        comparison->counts[1] < MODEL_RUNS_FOR_VERDICT)
         snprintf(why, 512, "cannot be judged: it needs 3 runs a side, and has %zu and %zu",
-                 diff->counts[0], diff->counts[1]);
+                 comparison->counts[0], comparison->counts[1]);
     else if (result->matched < least_matched)
         snprintf(why, 512,
                  "cannot be judged: only %.1f %% of the cost is in both sides; a module with "

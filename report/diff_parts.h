@@ -10,9 +10,11 @@ struct diff_row {
     bool gathered; /* all of these of a module as one row */
 };
 
-/* What a run adds up to, and what turns its weights into the unit compared. */
+/* What a run adds up to, and what turns its weights into the unit compared. Of a fleet's rows,
+ * where a run is of one service, it is all runs that an import holds of a host: one repeat. */
 struct diff_run {
     double total, samples, factor;
+    uint64_t begin_ns, end_ns; /* of the real-time clock; end 0: nothing was read of it yet */
 };
 
 struct diff_comparison {
@@ -24,9 +26,11 @@ struct diff_comparison {
     SPROF_VEC(struct model_cost) costs; /* row by row, a cost for each run */
     struct sprof_map speed_indexes;     /* key of a function → index + 1 */
     SPROF_VEC(struct model_cost) own;   /* exclusive costs by function: how fast runs were */
+    SPROF_VEC(size_t)
+    repeats; /* of the runs of both sides: of which run of its side it is a part */
     struct diff_run *runs;
-    size_t run_count;
-    const char *event; /* of the first run, as all that follows */
+    size_t counts[2], run_count; /* of each side, and of both */
+    const char *event;           /* of the first run, as all that follows */
     bool is_clock, counts_calls;
     uint64_t least_hz, most_hz; /* asked for; 0: a period was, or it is unknown */
     enum model_mode mode;
@@ -57,6 +61,12 @@ struct diff_result {
     struct model_speeds speeds; /* of the runs, if there are any */
     double matched;             /* share of all cost that stands in rows of both sides */
 };
+
+/* == Runs == */
+
+/* Finds which of the stored runs are parts of one, and counts those of each side. Returns 0,
+ * SPROF_ENOMEM, or as store_query. */
+int report_diff_find_repeats(struct diff_comparison *comparison, struct sprof_error *error);
 
 /* == Keys: what is the same == */
 

@@ -58,8 +58,8 @@ static void ratio_text(const struct model_difference *row, char text[static 64])
  * nothing. */
 static bool has_interval(const struct diff_comparison *comparison)
 {
-    return !comparison->counts_calls || (comparison->diff->counts[0] >= MODEL_RUNS_FOR_VERDICT &&
-                                         comparison->diff->counts[1] >= MODEL_RUNS_FOR_VERDICT);
+    return !comparison->counts_calls || (comparison->counts[0] >= MODEL_RUNS_FOR_VERDICT &&
+                                         comparison->counts[1] >= MODEL_RUNS_FOR_VERDICT);
 }
 
 /* Among the columns; of calls there are two, which samples have not. */
@@ -118,8 +118,8 @@ static void put_text(struct table *table, struct diff_comparison *comparison, co
 /* Calls of a row on one side, in the unit compared, or where that is a share, of a run. */
 static uint64_t mean_calls(const struct diff_comparison *comparison, uint32_t row, size_t side)
 {
-    const size_t first = side ? comparison->diff->counts[0] : 0;
-    const size_t count = comparison->diff->counts[side];
+    const size_t first = side ? comparison->counts[0] : 0;
+    const size_t count = comparison->counts[side];
     double sum = 0;
     for (size_t run = first; run < first + count; run++)
         sum += (double)comparison->costs.items[row * comparison->run_count + run].samples *
@@ -133,7 +133,7 @@ static bool calls_differ(const struct diff_comparison *comparison, uint32_t row)
 {
     uint64_t least[2] = {UINT64_MAX, UINT64_MAX}, most[2] = {0, 0};
     for (size_t run = 0; run < comparison->run_count; run++) {
-        const size_t side = run >= comparison->diff->counts[0];
+        const size_t side = run >= comparison->counts[0];
         const uint64_t calls = comparison->costs.items[row * comparison->run_count + run].samples;
         least[side] = calls < least[side] ? calls : least[side];
         most[side] = calls > most[side] ? calls : most[side];
@@ -218,9 +218,9 @@ static const char *note_of(struct diff_comparison *comparison, const struct diff
         snprintf(verdict, sizeof verdict, "%s", change_words[result->total.change]);
     speed_text(result, speed);
     snprintf(text, sizeof text, "%zu run%s before, %zu after · total %s → %s %s (%s%s%s)%s",
-             comparison->diff->counts[0], comparison->diff->counts[0] == 1 ? "" : "s",
-             comparison->diff->counts[1], before, after, units[comparison->diff->per], ratio,
-             by_share ? "; " : ", ", verdict, speed);
+             comparison->counts[0], comparison->counts[0] == 1 ? "" : "s", comparison->counts[1],
+             before, after, units[comparison->diff->per], ratio, by_share ? "; " : ", ", verdict,
+             speed);
     return report_utf8_copy(&comparison->arena, text);
 }
 

@@ -192,7 +192,7 @@ machine)
     # Each process of a machine counts for its systemd unit, its container, or its program, in the build of its program.
     [ "$(id -u)" = 0 ] || skip "not root"
     cp "$(readlink -f "$(command -v dash)")" worker || skip "no dash"
-    for number in 1 2 3 4; do
+    for number in 1 2 3 4 5; do
         ./worker -c 'while :; do :; done' &
         children+=($!)
     done
@@ -200,11 +200,20 @@ machine)
     kill "${children[@]}"
     id=$(printf '1234567890ab%052x' 1)
     set -- $(sql a.db "SELECT id FROM process WHERE name = 'worker' ORDER BY id")
-    [ $# -ge 4 ] || fail "not four workers"
+    [ $# -ge 5 ] || fail "not five workers"
     sqlite3 a.db "UPDATE process_origin SET cgroup = '/init.scope', container = NULL;
         UPDATE process_origin SET cgroup = '/system.slice/shop@2.service' WHERE process_id = $1;
         UPDATE process_origin SET cgroup = '/system.slice/docker.service/$id', container = '$id' WHERE process_id = $2;
-        UPDATE process_origin SET cgroup = '/lxc/box/system.slice/inner.service/x', container = 'box' WHERE process_id = $3" || fail sqlite3
+        UPDATE process_origin SET cgroup = '/lxc/box/system.slice/inner.service/x', container = 'box' WHERE process_id = $3;
+        UPDATE process_origin SET cgroup = '/user.slice/user@1000.service/app.slice' WHERE process_id = $4;
+        UPDATE process_origin SET cgroup = '/system.slice/shop.service/session.scope' WHERE process_id = $5" || fail sqlite3
+    # The first was another program at first, the last has forked and executed nothing.
+    sqlite3 a.db "UPDATE mapping SET start_ns = start_ns + 1 WHERE process_id = $1;
+        INSERT INTO module (key, path, name, build_id, kind, main_executable)
+            SELECT 77, '/usr/bin/env', 'env', 'ffffffffffffffff', kind, 1 FROM module WHERE name = 'worker' LIMIT 1;
+        INSERT INTO mapping (process_id, module_id, start, \"end\", file_offset, start_ns) VALUES ($1, last_insert_rowid(), 4096, 8192, 0, 0);
+        DELETE FROM mapping WHERE process_id = $5;
+        UPDATE process SET parent_id = $4 WHERE id = $5" || fail sqlite3
     "$SPROF" export -f rows a.db -o a.rows 2>err || fail "export: $(cat err)"
     column() { # FILE NAME…
         python3 - "$@" <<'END'
@@ -233,6 +242,12 @@ END
             awk '{ n = $NF; $NF = ""; sum[$0] += n } END { for (path in sum) print path sum[path] }' | sort >$file.folded
     done
     cmp a.folded b.folded || fail "other paths: $(diff a.folded b.folded | head -n 5)"
+    # All services of a host are one run of a comparison.
+    for file in a b; do
+        "$SPROF" diff $file.db $file.db --by module --per run --all -n 0 --format csv --fail-if 'grown > 1 %' 2>err | cut -d , -f 7- | sort >$file.diff
+        grep -q 'needs 3 runs a side, and has 1 and 1' err || fail "more than one run: $(cat err)"
+    done
+    cmp a.diff b.diff || fail "other costs of a run: $(diff a.diff b.diff)"
     # What says nothing of a place gives it no name; what is given holds for all.
     "$SPROF" export -f rows --without cgroup,container a.db -o b.rows 2>err || fail "export: $(cat err)"
     [ "$(column b.rows/cost.tsv process service | grep '^worker' | sort -u)" = 'worker worker' ] || fail "$(column b.rows/cost.tsv process service | sort -u)"
