@@ -15,6 +15,7 @@ bool report_run_is_of_machine(const struct store_run *run)
 
 /* == Builds == */
 
+/* "" where the program has no build id. */
 static int take_build(void *context, int columns, char *const *values, char *const *names)
 {
     struct report_dataset *dataset = context;
@@ -22,9 +23,10 @@ static int take_build(void *context, int columns, char *const *values, char *con
     (void)names;
     const uint32_t id = values[0] ? (uint32_t)strtoul(values[0], NULL, 10) : 0;
     const uint32_t number = report_dataset_number(&dataset->numbers.processes, id);
-    if (!number || !values[1])
+    if (!number)
         return 0;
-    const char *build = sprof_arena_copy(&dataset->arena, values[1], strlen(values[1]));
+    const char *text = values[1] ? values[1] : "";
+    const char *build = sprof_arena_copy(&dataset->arena, text, strlen(text));
     dataset->processes.items[number - 1].build = build;
     return build ? 0 : SPROF_ENOMEM;
 }
@@ -32,31 +34,42 @@ static int take_build(void *context, int columns, char *const *values, char *con
 int report_dataset_load_builds(struct report_dataset *dataset, struct store *store, uint32_t run_id,
                                struct sprof_error *error)
 {
-    char sql[300];
+    char sql[350]; /* what was executed last comes last */
     snprintf(sql, sizeof sql,
              "SELECT p.id, substr(m.build_id, 1, %d) FROM module m JOIN mapping a ON a.module_id = "
              "m.id JOIN process p ON p.id = a.process_id WHERE m.main_executable AND p.run_id = "
-             "%" PRIu32,
+             "%" PRIu32 " ORDER BY a.start_ns, a.id",
              REPORT_BUILD_DIGITS, run_id);
     return store_query(store, sql, take_build, dataset, error);
 }
 
 /* == Services == */
 
+/* The end of a word without its ending; NULL: it has another one. */
+static const char *without_ending(const char *word, size_t length, const char *ending)
+{
+    const size_t tail = strlen(ending);
+    return length > tail && !strncmp(word + length - tail, ending, tail) ? word + length - tail
+                                                                         : NULL;
+}
+
 /* The part of a cgroup's path that names the innermost unit, "/shop@2.service" → "shop"; NULL: it
- * is no service. */
+ * is no service. What a session has started, as a desktop does, lies below its manager or in a
+ * scope. */
 static const char *find_unit(const char *cgroup, size_t *length)
 {
-    static const char suffix[] = ".service";
+    static const char manager[] = "user@";
     const char *unit = NULL;
     for (const char *part = cgroup; *part;) {
         part += *part == '/';
-        const size_t part_length = strcspn(part, "/"), suffix_length = sizeof suffix - 1;
-        if (part_length > suffix_length &&
-            !strncmp(part + part_length - suffix_length, suffix, suffix_length)) {
-            const size_t whole = part_length - suffix_length, stem = strcspn(part, "@");
+        const size_t part_length = strcspn(part, "/"), stem = strcspn(part, "@");
+        const char *end = without_ending(part, part_length, ".service");
+        if (end && strncmp(part, manager, strlen(manager)) != 0) {
+            const size_t whole = (size_t)(end - part);
             unit = part;
             *length = stem && stem < whole ? stem : whole;
+        } else if (end || without_ending(part, part_length, ".scope")) {
+            unit = NULL;
         }
         part += part_length;
     }
@@ -93,6 +106,15 @@ static size_t program_length(const struct report_process *process)
     return process->command ? strlen(process->name) : strcspn(process->name, "/");
 }
 
+/* Of a process that has executed nothing its parent's program goes on. */
+static const char *find_build(const struct report_dataset *dataset, uint32_t number)
+{
+    const struct report_process *process = &dataset->processes.items[number - 1];
+    while (!process->build && process->parent)
+        process = &dataset->processes.items[process->parent - 1];
+    return process->build ? process->build : "";
+}
+
 struct report_service report_service_of(const struct report_dataset *dataset, uint32_t number,
                                         unsigned without)
 {
@@ -111,8 +133,7 @@ struct report_service report_service_of(const struct report_dataset *dataset, ui
         length = strlen(name);
     }
     snprintf(service.name, sizeof service.name, "%.*s", (int)length, name);
-    if (process->build)
-        snprintf(service.build, sizeof service.build, "%s", process->build);
+    snprintf(service.build, sizeof service.build, "%s", find_build(dataset, number));
     return service;
 }
 
