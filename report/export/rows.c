@@ -304,7 +304,7 @@ static double cost_of(const struct report_row_service *service)
     return (double)service->sum.samples + (double)service->sum.weight;
 }
 
-/* A row for each service that has costs. */
+/* A row for each service that has costs; where none has any, each has an equal part. */
 static int put_runs(struct writing *writing, const struct report_dataset *dataset,
                     const struct report_row_costs *costs, const struct export_identity *identity,
                     struct sprof_error *error)
@@ -313,10 +313,12 @@ static int put_runs(struct writing *writing, const struct report_dataset *datase
     int result = read_chance(writing->store, dataset->run.id, &part.chance, error);
     for (size_t i = 0; i < costs->services.count; i++)
         part.all += cost_of(&costs->services.items[i]);
+    const double least = part.all > 0 ? 0 : 1;
+    part.all += least * (double)costs->services.count;
     for (size_t i = 0; i < costs->services.count && !result; i++) {
         part.service = &costs->services.items[i];
         part.before = part.after;
-        part.after += cost_of(part.service);
+        part.after += cost_of(part.service) + least;
         if (part.after > part.before)
             result = put_run(writing, dataset, &part);
     }
