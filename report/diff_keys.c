@@ -37,12 +37,14 @@ uint64_t report_diff_file_key(const char *file)
     return file ? sprof_hash_text(slash ? slash + 1 : file) : 0;
 }
 
-/* Notes which build of each module a side ran. */
+/* Notes which build of each module a side ran. One without a key was mapped and met no sample. */
 int report_diff_note_builds(struct diff_comparison *comparison, size_t side)
 {
     const struct report_dataset *dataset = &comparison->dataset;
     for (size_t i = 0; i < dataset->modules.count; i++) {
         const struct report_module *module = &dataset->modules.items[i];
+        if (!module->key)
+            continue;
         const uint64_t key = report_diff_module_key(comparison, side, module->name);
         const uint64_t *known = sprof_map_get(&comparison->builds[side], key);
         const uint64_t build = known && *known != module->key ? 1 : module->key;

@@ -148,6 +148,12 @@ same)
         expect $function "within chance"
     done
     status 0 --fail-if 'grown > 0 %' --fail-if '> 0 % of all' --fail-if 'total grown > 0 %'
+    # A module that was mapped and met no sample is no other build: a function without a name is compared.
+    for file in a1 a2 a3 b1 b2 b3; do
+        sqlite3 $file.db "UPDATE function SET named = 0 WHERE name = 'hot'" || fail sqlite3
+    done
+    sqlite3 a1.db "INSERT INTO module (path, name, kind, main_executable) SELECT path, name, kind, 0 FROM module WHERE name = 'prog'" || fail sqlite3
+    expect hot "within chance"
     ;;
 fail_if)
     side a prog hot=3000 cold=5000 left=2000
