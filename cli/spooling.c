@@ -313,6 +313,23 @@ static bool is_recent(const char *path)
     return !stat(path, &file) && labs(time(NULL) - file.st_mtime) < RECENT_S;
 }
 
+static int count_run(void *count, const struct store_run *run)
+{
+    (void)run;
+    ++*(size_t *)count;
+    return 0;
+}
+
+/* Whether its run has ended and has its names. A segment is there before its run is. */
+static int is_complete(struct store *store, const char *path, struct sprof_error *error)
+{
+    size_t runs = 0;
+    const int status = store_each_run(store, count_run, &runs, error);
+    if (status || (!runs && is_recent(path)))
+        return status;
+    return cli_recording_complete(store, error);
+}
+
 /* 0, 1 where it is not complete yet, or a negative code. */
 static int add_segment(const struct cli_spooling *spooling, const char *path,
                        struct sprof_error *error)
@@ -324,7 +341,7 @@ static int add_segment(const struct cli_spooling *spooling, const char *path,
     if (status == SPROF_ENOTFOUND) /* no longer kept */
         return 0;
     if (!status) {
-        const int complete = cli_recording_complete(store, error);
+        const int complete = is_complete(store, path, error);
         status = complete < 0 ? complete : !complete;
     }
     if (!status)

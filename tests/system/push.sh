@@ -265,6 +265,9 @@ full() {
     : >d/20260101T000002.000Z.db
     expect 0 "$SPROF" push --to "$to" --spool spool d
     said '0 batches'
+    cp 4.db d/20260101T000002.000Z.db && sqlite3 d/20260101T000002.000Z.db "DELETE FROM run" || fail sqlite3
+    expect 0 "$SPROF" push --to "$to" --spool spool d # a segment is there before its run is
+    said '0 batches'
     cp 4.db d/20260101T000002.000Z.db
     expect 0 "$SPROF" push --to "$to" --spool spool d
     said '1 batch,'
