@@ -297,6 +297,7 @@ int calls_collect_log(struct calls_program *program)
 {
     const struct counters_pages pages = calls_pages(program);
     const uint32_t count = program->log.has_rings ? counters_slab_count(&pages) : 0;
+    const uint64_t rested = atomic_load(&program->process.shared->keep.resting);
     int result = 0;
     for (uint32_t i = 0; i < count && !result; i++) {
         const uint32_t tid = counters_slab_holder(&pages, i);
@@ -306,6 +307,7 @@ int calls_collect_log(struct calls_program *program)
         if (!result)
             result = calls_log_read(program, program->threads.of_slab[i], i);
     }
+    program->kept.rested = rested;
     return result;
 }
 

@@ -146,6 +146,15 @@ static void note_result(struct calls_program *program, uint32_t function, uint64
     program->probes.items[function].bad_results += is_bad;
 }
 
+/* Calls from before the last question answer an earlier one. */
+static void note_answers(struct calls_program *program, uint64_t rules, uint64_t begin)
+{
+    for (uint64_t left = rules; left; left &= left - 1) {
+        struct calls_rule *rule = &program->all->kept.rules.items[__builtin_ctzll(left)];
+        rule->is_answered |= begin >= rule->asked_ticks;
+    }
+}
+
 static int take_end(struct calls_program *program, struct calls_thread *thread,
                     const struct probe_kept *kept, const struct calls_taken_values *values)
 {
@@ -184,6 +193,7 @@ static int take_end(struct calls_program *program, struct calls_thread *thread,
     for (; unread && !was_cleared; unread &= unread - 1)
         program->all->kept.unread[__builtin_ctzll(unread)]++;
     note_result(program, PROBE_LOG_FUNCTION(kept->header), rules);
+    note_answers(program, rules, kept->begin);
     if (was_cleared || !is_wanted) {
         forget_call(program, thread, kept, row.number);
         return 0;

@@ -183,15 +183,17 @@ static bool needs_beginning(const struct rules_keep *rule)
     return tests;
 }
 
-/* Whether a program has kept the call for which `sprof ctl keep-next RE` has asked. */
+/* Whether a program has kept the call for which `sprof ctl keep-next RE` has asked, or has it in a
+ * ring. Programs can write `resting`: it counts only until their rings are read. */
 static bool has_next(const struct calls_program *program, size_t i)
 {
     const struct calls_rule *rule = &program->all->kept.rules.items[i];
-    bool has = program->all->kept.fired[i] > rule->fired_before;
-    for (size_t p = 0; p < program->all->programs.count; p++)
-        has |=
-            atomic_load(&calls_program_at(program->all, p)->process.shared->keep.resting) >> i & 1;
-    return rule->is_asked && has;
+    bool has = rule->is_answered;
+    for (size_t p = 0; p < program->all->programs.count; p++) {
+        const struct calls_program *other = calls_program_at(program->all, p);
+        has |= (atomic_load(&other->process.shared->keep.resting) & ~other->kept.rested) >> i & 1;
+    }
+    return rule->asked_ticks && has;
 }
 
 /* The agent saves arguments for a late rule only after `since` is written. */
@@ -484,8 +486,12 @@ static int list_rules(struct calls_program *program, struct sprof_str *answer)
 
 static void take_next(struct calls_program *program, size_t i)
 {
-    for (size_t p = 0; p < program->all->programs.count; p++)
-        probe_keep_take_next(calls_program_at(program->all, p)->process.shared, UINT64_C(1) << i);
+    const uint64_t bit = UINT64_C(1) << i;
+    for (size_t p = 0; p < program->all->programs.count; p++) {
+        struct calls_program *other = calls_program_at(program->all, p);
+        other->kept.rested &= ~bit;
+        probe_keep_take_next(other->process.shared, bit);
+    }
 }
 
 static int take_waiting(struct calls_program *program, struct sprof_str *answer,
@@ -519,6 +525,7 @@ int calls_keep_next(struct calls_program *program, const char *function, struct 
     if (rule.failed)
         return sprof_error_memory(error);
     const size_t i = find_rule(program, rule.text);
+    const uint64_t now = probe_ticks();
     int result = 0;
     if (i == program->all->kept.rules.count) {
         result = add_rule(program, rule.text, answer, error);
@@ -527,8 +534,8 @@ int calls_keep_next(struct calls_program *program, const char *function, struct 
         sprof_str_appendf(answer, "rule %zu takes the next call", i + 1);
     }
     if (!result) {
-        program->all->kept.rules.items[i].is_asked = true;
-        program->all->kept.rules.items[i].fired_before = program->all->kept.fired[i];
+        program->all->kept.rules.items[i].asked_ticks = now;
+        program->all->kept.rules.items[i].is_answered = false;
     }
     sprof_str_release(&rule);
     return result;

@@ -36,8 +36,8 @@ struct calls_rule {
     struct plan_expressions *functions, *by[RULES_KEEP_EXPRESSIONS]; /* NULL: all; owned */
     uint64_t from_ns, to_ns; /* in time of the run; to_ns 0: in force */
     bool is_over;
-    bool is_asked;         /* by `sprof ctl keep-next RE` */
-    uint64_t fired_before; /* that */
+    uint64_t asked_ticks; /* of the last `sprof ctl keep-next RE`; 0: none */
+    bool is_answered;     /* a call that began later was read */
 };
 
 /* Kept calls of all programs. */
@@ -71,6 +71,7 @@ struct calls_late_counts {
 /* What was last read from one program's agent. */
 struct calls_kept_read {
     uint64_t dropped[PROBE_KEEP_RULES], tested[PROBE_KEEP_RULES], lost, remarks_lost;
+    uint64_t rested; /* rules that rested before the rings were read */
     struct calls_late_counts late[PROBE_KEEP_RULES];
     uint64_t (*ended)[PROBE_BUCKETS]; /* calls by rule and duration; owned */
     uint64_t calls, cpu_ns, ns;       /* for `while LOAD` */

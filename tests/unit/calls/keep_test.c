@@ -360,6 +360,65 @@ static void test_full_values(void)
     unmake(&kept);
 }
 
+/* Whether the only rule rests from the start in a program that starts now. */
+static bool rests_later(struct kept *kept)
+{
+    static struct made later;
+    made_begin(&later, &in_memory, 1);
+    later.session.all = &kept->made.trace;
+    later.session.options.children = true;
+    CU_ASSERT_EQUAL(calls_keep_begin(&later.session, 0, NULL), 0);
+    const bool rests = atomic_load(&later.session.process.shared->keep.resting) & 1;
+    later.session.all = &later.trace;
+    made_end(&later);
+    return rests;
+}
+
+static void ask(struct kept *kept)
+{
+    struct sprof_str answer = {0};
+    struct sprof_error error = {0};
+    CU_ASSERT_EQUAL_FATAL(calls_keep_next(&kept->made.session, "^inner", &answer, &error), 0);
+    sprof_str_release(&answer);
+}
+
+static void end_asked(struct kept *kept, uint32_t number, uint64_t begin)
+{
+    const uint64_t from = begin - ticks_at(kept, 0);
+    end(kept, INNER, number, 0, from, from + 10, 1);
+}
+
+/* Calls answer the last question before they began, also where they are read after a later one. */
+static void test_asked_again(void)
+{
+    static struct kept kept;
+    make(&kept, false);
+    struct calls_program *program = &kept.made.session;
+    kept.made.trace.kept.rules.count = 0;
+    ask(&kept);
+    const uint64_t first = probe_ticks();
+    CU_ASSERT_FALSE(rests_later(&kept));
+    ask(&kept);
+    end_asked(&kept, 1, first);
+    CU_ASSERT_FALSE(rests_later(&kept));
+    end_asked(&kept, 2, probe_ticks());
+    CU_ASSERT_TRUE(rests_later(&kept));
+    ask(&kept);
+    CU_ASSERT_FALSE(rests_later(&kept));
+    /* a call that is not read yet, or none: then that does not hold once the rings are read */
+    atomic_fetch_or(&program->process.shared->keep.resting, UINT64_MAX);
+    CU_ASSERT_TRUE(rests_later(&kept));
+    CU_ASSERT_EQUAL(calls_collect_log(program), 0);
+    CU_ASSERT_FALSE(rests_later(&kept));
+    /* one without room is no answer either */
+    ask(&kept);
+    atomic_store(&program->process.shared->keep.rules[0].dropped, 1);
+    calls_keep_read(program);
+    CU_ASSERT_FALSE(rests_later(&kept));
+    calls_keep_release(&kept.made.trace);
+    unmake(&kept);
+}
+
 void sprof_suite_calls_keep(void);
 
 void sprof_suite_calls_keep(void)
@@ -374,4 +433,5 @@ void sprof_suite_calls_keep(void)
     CU_add_test(suite, "two kinds of requests", test_both_requests);
     CU_add_test(suite, "values by an earlier layout", test_replaced_values);
     CU_add_test(suite, "values without room", test_full_values);
+    CU_add_test(suite, "calls asked for again", test_asked_again);
 }
