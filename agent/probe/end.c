@@ -268,10 +268,24 @@ static inline void drop_innermost(struct thread *thread, uint64_t now, enum prob
     give_jumper_back(thread, record);
 }
 
-/* Destructors are called in frames that an exception has reached, before it goes on. */
-static inline enum probe_exit exit_below(const struct thread *thread, uint64_t slot)
+/* Why calls below a slot were left. Destructors are called in frames that an exception has reached,
+ * before it goes on. */
+static inline enum probe_exit begin_leaving(struct thread *thread, uint64_t slot)
 {
-    return thread->flying_at && thread->flying_at < slot ? PROBE_EXIT_EXCEPTION : PROBE_EXIT_LEFT;
+    const bool is_thrown = thread->flying_at && thread->flying_at < slot && is_own(thread, slot);
+    if (is_thrown && keeps_calls())
+        valued_of(thread)->thrown = thread->flying;
+    return is_thrown ? PROBE_EXIT_EXCEPTION : PROBE_EXIT_LEFT;
+}
+
+/* An exception that goes on is noted again; others were caught, maybe without a probe. */
+static inline void end_leaving(struct thread *thread, enum probe_exit exit)
+{
+    if (exit != PROBE_EXIT_EXCEPTION)
+        return;
+    thread->flying_at = 0;
+    if (keeps_calls())
+        valued_of(thread)->thrown = 0;
 }
 
 /* Makes an open call the innermost. False: it is not in the chain. */
@@ -286,8 +300,10 @@ static SAVES_ALL __attribute__((noinline)) bool uncover(struct thread *thread,
         thread->innermost = &thread->root;
     if (at != record)
         return false;
+    const enum probe_exit exit = begin_leaving(thread, record->slot);
     while (thread->innermost != record && thread->innermost != &thread->root)
-        drop_innermost(thread, now, exit_below(thread, record->slot));
+        drop_innermost(thread, now, exit);
+    end_leaving(thread, exit);
     return true;
 }
 
@@ -418,13 +434,9 @@ SAVES_ALL __attribute__((noinline)) void probe_end_below(struct thread *thread, 
 
 SAVES_ALL void probe_end_left(struct thread *thread, uint64_t slot)
 {
-    const enum probe_exit exit = exit_below(thread, slot);
-    const bool is_kept = exit == PROBE_EXIT_EXCEPTION && keeps_calls();
-    if (is_kept)
-        valued_of(thread)->thrown = thread->flying;
+    const enum probe_exit exit = begin_leaving(thread, slot);
     probe_end_below(thread, slot, probe_ticks(), exit);
-    if (is_kept)
-        valued_of(thread)->thrown = 0;
+    end_leaving(thread, exit);
 }
 
 enum { RESULT = -3 }; /* words from the slot: rax, saved by probe_leave */

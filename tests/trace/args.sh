@@ -361,6 +361,42 @@ EOF
     cat wanted.txt wanted.txt | diff - got >differs || fail "other exceptions of fails: $(cat differs)"
     "$SPROF" report --kept thrown.db --format json >report.json || fail "no report"
     grep -q '"exception": *"Bad \\"bad field 7\\""' report.json || fail "a report without them"
+    caught_unseen
+}
+
+# Where a library has a runtime of its own, without symbols, calls end later, and a call that is left after that is not thrown.
+caught_unseen() {
+    cat >shelter.cc <<'EOF'
+#include <exception>
+static std::exception_ptr held; // its text is there after the catch
+extern "C" void shelter(void (*fails)(), void (*then)())
+{
+    try { fails(); } catch (...) { held = std::current_exception(); if (then) then(); }
+}
+EOF
+    cat >unseen.cc <<'EOF'
+#include <stdexcept>
+#define NI __attribute__((noinline))
+#define BODY __asm__ volatile("nop; nop; nop; nop; nop" ::: "memory")
+extern "C" void shelter(void (*fails)(), void (*then)());
+static void *place[5];
+NI void sinks() { BODY; throw std::runtime_error("unseen"); }
+NI void hops() { BODY; __builtin_longjmp(place, 1); }
+NI void lands() { if (!__builtin_setjmp(place)) hops(); BODY; }
+NI void outer() { shelter(sinks, nullptr); BODY; }
+int main()
+{
+    outer(); // the call of sinks ends as outer does
+    lands();
+    shelter(sinks, lands); // … or as lands begins
+    lands();
+}
+EOF
+    g++ -O1 -g -shared -fPIC -s -static-libstdc++ -Wl,--exclude-libs,ALL shelter.cc -o libshelter.so && g++ -O1 -g unseen.cc -L. -lshelter -Wl,-rpath,. -o unseen || fail "it does not compile"
+    traced unseen --function '^(outer|sinks|lands|hops)' --keep throws --keep 'every 1 : ^hops' -- ./unseen
+    "$SPROF" script unseen.db >out || fail "no script"
+    [ "$(left sinks | paste -sd,)" = 'std::runtime_error "unseen",std::runtime_error "unseen"' ] || fail "other exceptions of sinks: $(cat out)"
+    [ "$(grep -c ' hops → left' out)" = 3 ] || fail "other ends of hops: $(cat out)"
 }
 
 # Panics that are caught, with texts in program and library, and payloads that are none, as large as texts or not.
