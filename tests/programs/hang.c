@@ -4,6 +4,7 @@
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 static void hang_on(const char *path)
@@ -21,12 +22,27 @@ static void hang_on(const char *path)
         pause();
 }
 
+static int open_at(int directory, const char *path, int flags, va_list arguments)
+{
+    const mode_t mode = flags & (O_CREAT | __O_TMPFILE) ? va_arg(arguments, mode_t) : 0;
+    hang_on(path);
+    return (int)syscall(SYS_openat, directory, path, flags, mode);
+}
+
 int open(const char *path, int flags, ...)
 {
     va_list arguments;
     va_start(arguments, flags);
-    const mode_t mode = flags & (O_CREAT | __O_TMPFILE) ? va_arg(arguments, mode_t) : 0;
+    const int fd = open_at(AT_FDCWD, path, flags, arguments);
     va_end(arguments);
-    hang_on(path);
-    return openat(AT_FDCWD, path, flags, mode);
+    return fd;
+}
+
+int openat(int directory, const char *path, int flags, ...)
+{
+    va_list arguments;
+    va_start(arguments, flags);
+    const int fd = open_at(directory, path, flags, arguments);
+    va_end(arguments);
+    return fd;
 }
