@@ -109,10 +109,17 @@ static int find_alternate(struct module *module, struct image *file, char **name
 
 /* == debuginfod == */
 
-/* A server may redirect for ever, or send more than the disk holds. The next files are not asked
- * for then. */
-static atomic_bool has_refused_download;
+/* Of this process. A server that fails for a few files fails for hundreds, half a minute each. */
+static atomic_uint failed_downloads;
+enum { MAX_FAILED_DOWNLOADS = 3 };
 
+/* Of this thread. */
+static _Thread_local struct {
+    uint64_t begun_s;
+    bool given_up;
+} download;
+
+/* A server may redirect for ever, or send more than the disk holds. */
 bool symbolize_module_download_ends(uint64_t took_s, long bytes)
 {
     enum { BEGIN_S = 30, MOST_S = 600 };
@@ -129,30 +136,26 @@ static uint64_t seconds(void)
     return (uint64_t)now.tv_sec;
 }
 
-static _Thread_local uint64_t asked_s; /* when this thread began to */
-
 static int look_at_download(debuginfod_client *client, long bytes, long all)
 {
     (void)client, (void)all;
-    const bool ends = symbolize_module_download_ends(seconds() - asked_s, bytes);
-    if (ends)
-        atomic_store(&has_refused_download, true);
-    return ends;
+    download.given_up = symbolize_module_download_ends(seconds() - download.begun_s, bytes);
+    return download.given_up;
 }
 
-/* libdw loads the library itself. */
+/* libdw loads the library itself, with its first client at the latest. */
 static void watch_download(Dwfl *dwfl)
 {
-    void *library = dlopen("libdebuginfod.so.1", RTLD_LAZY | RTLD_NOLOAD);
+    debuginfod_client *client = dwfl_get_debuginfod_client(dwfl);
+    void *library = client ? dlopen("libdebuginfod.so.1", RTLD_LAZY | RTLD_NOLOAD) : NULL;
     void (*set)(debuginfod_client *, int (*)(debuginfod_client *, long, long)) = NULL;
-    debuginfod_client *client = library ? dwfl_get_debuginfod_client(dwfl) : NULL;
-    if (client)
+    if (library)
         *(void **)&set = dlsym(library, "debuginfod_set_progressfn");
     if (set)
         set(client, look_at_download);
     if (library)
         dlclose(library);
-    asked_s = seconds();
+    download.begun_s = seconds();
 }
 
 #else
@@ -194,15 +197,33 @@ static bool is_of_build(struct image *image, struct sprof_bytes wanted, int fd)
     return same;
 }
 
+/* `fd` is what libdw returned: a negative errno of debuginfod, or -1 without one. */
+static void note_failed_download(struct module *module, int fd)
+{
+    module->is_asked_in_vain = true;
+    const bool is_missing = fd == -1 || fd == -ENOENT; /* that is what given up ones return, too */
+    if (!download.given_up && is_missing)
+        return;
+    const bool is_last = atomic_fetch_add(&failed_downloads, 1) + 1 == MAX_FAILED_DOWNLOADS;
+    sprof_log_message(module->options->log, SPROF_LOG_WARNING,
+                      "names and lines of %s%s may be missing: debuginfod did not send its debug "
+                      "file (%s); `sprof symbolize --again` tries again",
+                      image_path(module->image), is_last ? " and of all files after it" : "",
+                      download.given_up ? "it took too long, or was too large" : strerror(-fd));
+}
+
 static int ask_debuginfod(struct module *module, Dwfl_Module *dwfl_module, void **userdata,
                           const char *name, Dwarf_Addr base, const char *file_name,
                           const char *link, GElf_Word crc, char **debug_name)
 {
     sprof_log_message(module->options->log, SPROF_LOG_DEBUG, "asking debuginfod for %s",
                       image_path(module->image));
+    download.given_up = false;
     watch_download(module->dwfl);
     const int fd = dwfl_standard_find_debuginfo(dwfl_module, userdata, name, base, file_name, link,
                                                 crc, debug_name);
+    if (fd < 0)
+        note_failed_download(module, fd);
     if (fd < 0 || is_of_build(module->image, wanted_build(module, file_name), fd))
         return fd;
     sprof_log_message(module->options->log, SPROF_LOG_WARNING,
@@ -236,7 +257,8 @@ static int find_debuginfo(Dwfl_Module *dwfl_module, void **userdata, const char 
         image_free(debug);
         return fd;
     }
-    if (!symbolize_module_may_use_debuginfod(module->options) || atomic_load(&has_refused_download))
+    if (!symbolize_module_may_use_debuginfod(module->options) || module->is_asked_in_vain ||
+        atomic_load(&failed_downloads) >= MAX_FAILED_DOWNLOADS)
         return -1;
     return ask_debuginfod(module, dwfl_module, userdata, name, base, file_name, link, crc,
                           debug_name);
@@ -322,7 +344,8 @@ int symbolize_module_library_open(const char *path, int flags, ...)
 {
     va_list rest;
     va_start(rest, flags);
-    const mode_t mode = flags & (O_CREAT | O_TMPFILE) ? (mode_t)va_arg(rest, int) : 0;
+    const bool makes = flags & O_CREAT || (flags & O_TMPFILE) == O_TMPFILE;
+    const mode_t mode = makes ? (mode_t)va_arg(rest, int) : 0;
     va_end(rest);
     return (flags & ~O_LARGEFILE) == O_RDONLY ? open_harmless(path)
                                               : openat(AT_FDCWD, path, flags, mode);

@@ -14,8 +14,9 @@ struct module {
     Dwfl_Callbacks callbacks;
     Dwfl *dwfl;
     Dwfl_Module *dwfl_module;
-    Dwarf_Addr bias;  /* libdwfl's address = vaddr + bias */
-    char *debug_path; /* malloc'd where the options name a directory */
+    Dwarf_Addr bias;       /* libdwfl's address = vaddr + bias */
+    char *debug_path;      /* malloc'd where the options name a directory */
+    bool is_asked_in_vain; /* debuginfod has not sent its debug file: libdw tries again */
 };
 
 /* Returns false where libdwfl cannot use the image. Release in either case. The module stays where
@@ -47,7 +48,8 @@ void symbolize_module_dwarf_sections(Dwarf *dwarf, struct dwarf_sections *sectio
 /* The linker takes this for libdw's `open`, and for that of the other libraries. libdw opens files
  * (.dwo, .dwp, .gnu_debugaltlink) whose names stand in foreign ones: an open of a pipe would wait,
  * that of a device act, and a check before it would be a race. O_RDONLY alone opens regular files
- * and harmless devices, and fails with EINVAL otherwise; with other flags it is open(2). */
+ * and harmless devices, through /proc, without which it opens nothing, and fails with EINVAL
+ * otherwise; with other flags it is open(2). */
 #pragma redefine_extname symbolize_module_library_open open
 __attribute__((visibility("default"))) int symbolize_module_library_open(const char *path,
                                                                          int flags, ...);

@@ -67,12 +67,12 @@ start_server() {
 import http.server, os
 class Server(http.server.BaseHTTPRequestHandler):
     def do_GET(self):
+        open("asked", "w").close()
         answer = os.path.join("answers", self.path.split("/")[2])
         self.send_response(200 if os.path.exists(answer) else 404)
         self.end_headers()
         if os.path.exists(answer):
             self.wfile.write(open(answer, "rb").read())
-        open("asked", "w").close()
 server = http.server.HTTPServer(("127.0.0.1", 0), Server)
 with open("port.new", "w") as port:
     print(server.server_port, file=port)
@@ -97,31 +97,38 @@ symbolize_by_server() {
     sql p.db "SELECT name FROM function" >names
 }
 
-# A debuginfod server answers with the file of another build: its names are not taken.
+# A debuginfod server answers with the file of another build: its names are not taken. One that sends nothing is given up.
 other_build() {
     prepare
+    mkdir kept # libdw looks beside the program
     for name in wanted_name another_name; do
         cat >$name.c <<END
 #include <time.h>
 __attribute__((noinline)) int $name(int x) { for (volatile int i = 0; i < 1000; i++) x += i; return x; }
 int main(void) { int sum = 0; for (clock_t end = clock() + CLOCKS_PER_SEC / 2; clock() < end;) sum += $name(sum); return sum == 1; }
 END
-        gcc -g -O1 -Wl,--build-id $name.c -o $name && objcopy --only-keep-debug $name $name.debug && strip $name || skip "no compiler"
+        gcc -g -O1 -Wl,--build-id $name.c -o $name && objcopy --only-keep-debug $name kept/$name && strip $name || skip "no compiler"
     done
     start_server
     "$SPROF" record --no-symbolize -o p.db -- ./wanted_name 2>err || skip "no recording: $(cat err)"
     for answer in another_name wanted_name; do
-        cp $answer.debug "answers/$(build_id wanted_name)"
+        cp kept/$answer "answers/$(build_id wanted_name)"
         symbolize_by_server
         ! grep -q another_name names || fail "names of another build"
     done
-    grep -q wanted_name names || fail "no names of the right build"
+    grep -qx wanted_name names || fail "no names of the right build"
+    ! grep -q 'did not send' err || fail "the file did come: $(cat err)"
+    rm "answers/$(build_id wanted_name)"
+    mkfifo "answers/$(build_id wanted_name)"
+    DEBUGINFOD_TIMEOUT=1 symbolize_by_server
+    grep -q 'wanted_name.* may be missing: debuginfod did not send' err || fail "no word of what did not come: $(cat err)"
 }
 
 # The server also has the file in which dwz has put what two debug files have in common, and once that of another build.
 alternate() {
     prepare
     command -v dwz >/dev/null || skip "no dwz"
+    mkdir kept
     cat >shared.h <<END
 struct ledger { int entries[4]; long total; const char *title; struct ledger *next; };
 static inline __attribute__((always_inline)) int shared_step(struct ledger *ledger, int sum) {
@@ -136,14 +143,14 @@ END
 __attribute__((noinline)) int $name(struct ledger *ledger, int sum) { return shared_step(ledger, sum); }
 int main(void) { struct ledger ledger = {{1, 2}, 3, "x", 0}; int sum = 0; for (clock_t end = clock() + CLOCKS_PER_SEC / 2; clock() < end;) sum += $name(&ledger, sum); return sum == 1; }
 END
-        gcc -g -O1 -Wl,--build-id $name.c -o $name && objcopy --only-keep-debug $name $name.debug && strip $name || skip "no compiler"
+        gcc -g -O1 -Wl,--build-id $name.c -o $name && objcopy --only-keep-debug $name kept/$name && strip $name || skip "no compiler"
     done
-    dwz -m common -M "$work/nowhere/common" one.debug two.debug || fail "dwz"
+    dwz -m common -M "$work/nowhere/common" kept/one kept/two || fail "dwz"
     grep -q shared_step common || skip "dwz shares nothing"
     start_server
     "$SPROF" record --no-symbolize -o p.db -- ./one 2>err || skip "no recording: $(cat err)"
-    cp one.debug "answers/$(build_id one)"
-    cp two.debug "answers/$(build_id common)"
+    cp kept/one "answers/$(build_id one)"
+    cp kept/two "answers/$(build_id common)"
     symbolize_by_server
     grep -q "another build" err || fail "a shared file of another build is read: $(cat err)"
     cp common "answers/$(build_id common)"

@@ -1,6 +1,7 @@
 #include "symbolize/module.h"
 #include "tests/unit/symbolize/naming.h"
 
+#include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <sys/stat.h>
@@ -9,6 +10,8 @@
 /* As libraries open them. */
 static void test_what_libraries_open(void)
 {
+    int (*const own)(const char *, int, ...) = symbolize_module_library_open;
+    CU_ASSERT_PTR_EQUAL(dlsym(RTLD_DEFAULT, "open"), *(void *const *)&own);
     struct fixture fixture;
     fixture_open(&fixture);
     fixture_run(&fixture, "mkfifo pipe; echo text >file; ln -s pipe link");
@@ -36,6 +39,9 @@ static void test_what_libraries_open(void)
     CU_ASSERT_EQUAL(fstat(made, &status), 0);
     CU_ASSERT_EQUAL(status.st_mode & 07777, 0640);
     close(made);
+    const int directory = open(fixture_path(&fixture, "."), O_RDONLY | O_DIRECTORY);
+    CU_ASSERT(directory >= 0);
+    close(directory);
     fixture_close(&fixture);
 }
 
