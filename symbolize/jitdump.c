@@ -16,7 +16,8 @@ enum {
     RECORD_COST = 64, /* as much time as to read so many bytes */
 };
 
-/* A file with holes claims more than it takes on the disk. 16 million records without lines fit. */
+/* A file with holes claims more than it takes on the disk. Three million pieces of code with names
+ * of usual length fit, however large they are, and 16 million of the smallest records. */
 static const uint64_t max_read_bytes = UINT64_C(1) << 30;
 
 enum record_id {
@@ -65,12 +66,22 @@ static int remember_start(struct dump *dump)
     return sprof_map_put(&dump->by_start, dump->jit->entries.items[newest].start, newest);
 }
 
+/* The name stands between the fixed fields and the code: most are short. */
+static int read_to_name_end(struct dump *dump, size_t size, struct sprof_reader *reader)
+{
+    enum { FIXED = 40, USUAL = FIXED + 256, MOST = FIXED + JIT_MAX_NAME };
+    const int code = read_payload(dump, size < USUAL ? size : USUAL, reader);
+    if (code || sprof_reader_left(reader) < USUAL ||
+        memchr(reader->next + FIXED, '\0', USUAL - FIXED))
+        return code;
+    return read_payload(dump, size < MOST ? size : MOST, reader);
+}
+
 static int read_load(struct dump *dump, size_t size)
 {
-    enum { FIXED = 40 };
     struct sprof_reader reader;
     struct jit_entry entry = {.time_ns = dump->time_ns};
-    if (read_payload(dump, size < FIXED + JIT_MAX_NAME ? size : FIXED + JIT_MAX_NAME, &reader))
+    if (read_to_name_end(dump, size, &reader))
         return SPROF_ENOMEM;
     sprof_reader_u64(&reader); /* pid, tid */
     sprof_reader_u64(&reader); /* vma */

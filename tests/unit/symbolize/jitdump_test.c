@@ -284,6 +284,48 @@ static void test_code_from_a_fork(void)
     fixture_close(&fixture);
 }
 
+/* Bytes that this process has read so far. */
+static uint64_t bytes_read(void)
+{
+    unsigned long long bytes = 0;
+    FILE *file = fopen("/proc/self/io", "r");
+    CU_ASSERT_PTR_NOT_NULL_FATAL(file);
+    CU_ASSERT_EQUAL(fscanf(file, "rchar: %llu", &bytes), 1);
+    fclose(file);
+    return bytes;
+}
+
+/* What is read of a file is bounded, so that code must not count. */
+static void test_large_code(void)
+{
+    enum { LOADS = 200, CODE_BYTES = 8192 };
+    char long_name[1001];
+    struct fixture fixture;
+    fixture_open(&fixture);
+    memset(memset(long_name, 'x', sizeof long_name) + 1000, 0, 1);
+    char *const bytes = calloc(LOADS, sizeof(struct dump) + CODE_BYTES);
+    CU_ASSERT_PTR_NOT_NULL_FATAL(bytes);
+    size_t size = 40;
+    for (uint64_t i = 0; i < LOADS; i++) {
+        struct dump load;
+        put_header(&load, 1);
+        memcpy(bytes, load.bytes, 40);
+        put_load(&load, 0x10000 * (i + 1), CODE_BYTES, i == 100 ? long_name : "name");
+        const size_t record = load.size - 40 + CODE_BYTES;
+        memcpy(load.bytes + 44, &(uint32_t){(uint32_t)record}, sizeof(uint32_t));
+        memcpy(bytes + size, load.bytes + 40, load.size - 40);
+        size += record;
+    }
+    const uint64_t before = bytes_read();
+    struct symbolize_jit *jit = jit_check_open(&fixture, bytes, size);
+    CU_ASSERT(bytes_read() - before < LOADS * 1024);
+    jit_check(jit, 0x10000 * LOADS, "name", NULL, 0);
+    jit_check(jit, 0x10000 * 101, long_name, NULL, 0);
+    symbolize_jit_free(jit);
+    free(bytes);
+    fixture_close(&fixture);
+}
+
 void sprof_suite_symbolize_jitdump(void);
 void sprof_suite_symbolize_jitdump(void)
 {
@@ -293,5 +335,6 @@ void sprof_suite_symbolize_jitdump(void)
     CU_add_test(suite, "cut and damaged files", test_cut_and_damaged_files);
     CU_add_test(suite, "older code", test_older_code);
     CU_add_test(suite, "code from a fork", test_code_from_a_fork);
+    CU_add_test(suite, "large code", test_large_code);
     CU_add_test(suite, "moving unknown code", test_moving_unknown_code_is_counted);
 }
