@@ -189,9 +189,10 @@ static bool has_next(const struct calls_program *program, size_t i)
 {
     const struct calls_rule *rule = &program->all->kept.rules.items[i];
     bool has = rule->is_answered;
-    for (size_t p = 0; p < program->all->programs.count; p++) {
+    for (size_t p = 0; rule->asked_ticks && p < program->all->programs.count; p++) {
         const struct calls_program *other = calls_program_at(program->all, p);
-        has |= (atomic_load(&other->process.shared->keep.resting) & ~other->kept.rested) >> i & 1;
+        const struct probe_shared *shared = other->process.shared; /* NULL: not yet set up */
+        has |= shared && (atomic_load(&shared->keep.resting) & ~other->kept.rested) >> i & 1;
     }
     return rule->asked_ticks && has;
 }
@@ -460,9 +461,10 @@ static int take_back(struct calls_program *program, const char *named, struct sp
 static bool waits(const struct calls_program *program, size_t i)
 {
     bool does = program->all->kept.rules.items[i].rule.waits;
-    for (size_t p = 0; p < program->all->programs.count; p++)
-        does &=
-            atomic_load(&calls_program_at(program->all, p)->process.shared->keep.resting) >> i & 1;
+    for (size_t p = 0; p < program->all->programs.count; p++) {
+        const struct probe_shared *shared = calls_program_at(program->all, p)->process.shared;
+        does &= !shared || atomic_load(&shared->keep.resting) >> i & 1;
+    }
     return does;
 }
 
