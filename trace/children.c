@@ -195,7 +195,8 @@ static int take_program(struct trace_session *common, int fd, pid_t pid,
     bool was_known = false;
     setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof patience);
     int result = leave_program(common, pid, &was_known);
-    struct trace_session *program = result ? NULL : trace_program_make(common, fd, pid, hello);
+    struct trace_session *program =
+        result ? NULL : trace_program_make(common, common->backend, fd, pid, hello);
     if (!program ||
         sprof_vec_reserve(&common->trace->programs, common->trace->programs.count + 1)) {
         close(fd);
@@ -506,7 +507,6 @@ static void free_children(struct trace_session *session)
 }
 
 const struct trace_membership trace_of_children = {
-    .may_grow = true,
     .ends_with_target = true,
     .open = open_children,
     .set_up = set_up,

@@ -17,7 +17,6 @@ struct trace_polls {
 /* All functions take the common session. Those that return int return 0 or a negative code. */
 struct trace_membership {
     bool is_one;           /* the common session is the only program */
-    bool may_grow;         /* later programs may have new functions */
     bool ends_with_target; /* the trace lasts until the command or process ends */
 
     /* Prepares before the target is opened. */

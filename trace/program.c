@@ -15,7 +15,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-struct trace_session *trace_program_make(struct trace_session *common, int fd, pid_t pid,
+struct trace_session *trace_program_make(struct trace_session *common,
+                                         const struct probe_backend *backend, int fd, pid_t pid,
                                          const struct probe_hello *hello)
 {
     struct trace_session *program = calloc(1, sizeof *program);
@@ -25,7 +26,7 @@ struct trace_session *trace_program_make(struct trace_session *common, int fd, p
     program->options = common->options;
     program->options.command = NULL;
     program->common = common;
-    trace_session_join(program, common->trace, common->backend);
+    trace_session_join(program, common->trace, backend);
     program->recording = common->recording;
     program->run = common->run;
     program->event = common->event;

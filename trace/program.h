@@ -6,7 +6,8 @@
 
 /* Takes over `fd`, at which the agent waits; -1 with an empty hello: no agent yet. NULL: out of
  * memory. */
-struct trace_session *trace_program_make(struct trace_session *common, int fd, pid_t pid,
+struct trace_session *trace_program_make(struct trace_session *common,
+                                         const struct probe_backend *backend, int fd, pid_t pid,
                                          const struct probe_hello *hello);
 
 /* `was_known`: the process has a row from an earlier program. Returns 0 or a negative code. After

@@ -43,14 +43,14 @@ static int open_process(struct trace_session *common, pid_t pid, struct sprof_er
         trace_entry_close(&entry);
         return refuse_uprobes(pid, entry.choice.reason, error);
     }
-    struct trace_session *program = trace_program_make(common, entry.agent_fd, pid, &not_yet);
+    struct trace_session *program =
+        trace_program_make(common, entry.choice.backend, entry.agent_fd, pid, &not_yet);
     if (!program || sprof_vec_push(&common->trace->programs, &program->probing)) {
         trace_entry_close(&entry);
         free(program);
         return sprof_error_memory(error);
     }
     program->options = options;
-    program->backend = entry.choice.backend;
     program->process.lock_fd = entry.lock_fd;
     program->executable.path = NULL; /* set at the first look, with its file */
     return 0;

@@ -1,6 +1,6 @@
 #!/bin/bash
 # sprof trace -p PID,PID: several processes that run are traced in one run, by one set of commands.
-#   several.sh exact | together | ended | old | early | executed | modes | governed | delayed | chosen | loaded | kinds | kept | kill | bad
+#   several.sh exact | together | ended | old | early | executed | modes | governed | delayed | chosen | loaded | listening | kinds | kept | kill | bad
 set -u
 . "$(dirname "$0")/lib.sh"
 
@@ -42,6 +42,12 @@ begun() {
     "$@" </dev/null >/dev/null 2>&1 &
     pids+=($!) && children+=($!)
     wait_until 60 eval "[ \$(readlink /proc/$!/exe) != $(readlink -f /proc/$$/exe) ]"
+}
+# begun_to_listen NAME N: a copy with probes of ./theirs.
+begun_to_listen() {
+    "$SPROF" probes ./theirs --embed -o "$1" >out 2>err || fail "no copy with probes"
+    begun env LD_PRELOAD="$(dirname "$SPROF")/libexec/sprof/libsprof-probe.so" SPROF_PROBE=listen "./$1" "$2"
+    wait_until 60 grep -q "@sprof-probe-${pids[-1]}\$" /proc/net/unix
 }
 three() { begun ./mine 100 && begun ./mine 200 && begun ./theirs 3000; }
 all() { local IFS=, && echo "${pids[*]}"; }
@@ -395,11 +401,25 @@ C
     untouched "${pids[@]}"
     : >end
     ;;
+listening)
+    # One that sprof enters, and one that listens.
+    begun_to_listen listening 3000 && begun ./mine 100
+    trace_all --function "$chosen"
+    rounds 100 3000
+    ctl "${pids[0]}" off
+    rounds 100 3000
+    ctl "${pids[1]}" on
+    rounds 100 3000
+    ctl "${pids[1]}" end && ended
+    of -i t.db -- "${pids[0]} work 6000" "${pids[0]} first 2" "${pids[0]} theirs 2" \
+        "${pids[1]} work 200" "${pids[1]} first 2" "${pids[1]} mine 2"
+    rounds 100 3000
+    untouched "${pids[1]}"
+    ;;
 kinds)
     # One that no loader can put anything into, and one that listens.
     gcc -O1 -g -static -DOWN=mine program.c -o static || skip "no static libc"
-    "$SPROF" probes ./theirs --embed -o listening >out 2>err || fail "no copy with probes"
-    begun ./mine 100 && begun ./static 200 && begun ./listening 3000
+    begun ./mine 100 && begun ./static 200 && begun_to_listen listening 3000
     trace_all --function "$chosen"
     rounds 100 200 3000
     ctl "${pids[2]}" detach
