@@ -12,7 +12,12 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { LOOKS = 20, BETWEEN_MS = 5, NEWER_MAX = 1000 /* else a look at all is as quick */ };
+enum {
+    LOOKS = 20,
+    BETWEEN_MS = 5,
+    NEWER_MAX = 1000, /* else a look at all is as quick */
+    UNFINISHED = 64,  /* tasks that have a number, but may not be seen yet: clone(2) is at work */
+};
 
 static bool has_memory(pid_t tid)
 {
@@ -45,6 +50,7 @@ int inject_sharers_find(pid_t pid, struct sprof_id_list *sharers)
     return result ? SPROF_ENOMEM : 0;
 }
 
+/* 0: not known. */
 static pid_t newest_task(void)
 {
     return (pid_t)sprof_proc_number("/proc/sys/kernel/ns_last_pid", 0);
@@ -65,18 +71,18 @@ static bool is_first_thread(pid_t tid)
 int inject_sharers_look_again(pid_t pid, struct inject_sharers *sharers)
 {
     const pid_t newest = newest_task(), thread = sprof_proc_sharing_task(pid);
-    if (!sharers->newest || newest < sharers->newest || newest - sharers->newest > NEWER_MAX)
+    const pid_t seen = sharers->newest - UNFINISHED;
+    if (seen <= 0 || newest < sharers->newest || newest - sharers->newest > NEWER_MAX)
         return inject_sharers_find(pid, &sharers->list);
     size_t kept = 0;
     for (size_t i = 0; i < sharers->list.count; i++)
-        if (has_same_memory(thread, sharers->list.items[i]))
+        if (sharers->list.items[i] <= seen && has_same_memory(thread, sharers->list.items[i]))
             sharers->list.items[kept++] = sharers->list.items[i];
     sharers->list.count = kept;
-    for (pid_t other = sharers->newest + 1; other <= newest; other++)
+    for (pid_t other = seen + 1; other <= newest; other++)
         if (other != pid && has_same_memory(thread, other) && is_first_thread(other) &&
             sprof_vec_push(&sharers->list, other))
             return SPROF_ENOMEM;
-    sharers->newest = newest;
     if (!has_memory(thread))
         sharers->list.count = 0;
     return 0;

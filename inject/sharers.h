@@ -20,7 +20,7 @@ struct inject_sharers {
 /* As above. Release with sprof_vec_release(&sharers->list), also on failure. */
 int inject_sharers_look(pid_t pid, struct inject_sharers *sharers);
 
-/* The same now, by a look at newer tasks alone. */
+/* The same now, by a look at newer tasks alone. Complete for tasks whose creators stand. */
 int inject_sharers_look_again(pid_t pid, struct inject_sharers *sharers);
 
 bool inject_has_sharer(pid_t pid);

@@ -91,6 +91,13 @@ static void test_look_again(void)
             CU_ASSERT_EQUAL_FATAL(sharers.list.count, 1);
             CU_ASSERT_EQUAL(sharers.list.items[0], child.shared->errnum);
         }
+        sharers.list.count = 0; /* as if its clone(2) had not been complete */
+        CU_ASSERT_EQUAL(inject_sharers_look_again(child.pid, &sharers), 0);
+        CU_ASSERT_EQUAL(sharers.list.count, 1);
+        CU_ASSERT_EQUAL(inject_sharers_look(child.pid, &sharers), 0);
+        sharers.list.count = 0;
+        CU_ASSERT_EQUAL(inject_sharers_look_again(child.pid, &sharers), 0);
+        CU_ASSERT_TRUE(sharers.list.count == 1 || sharers.newest - child.shared->errnum >= 64);
         sharers.newest = 0; /* not known */
         CU_ASSERT_EQUAL(inject_sharers_look_again(child.pid, &sharers), 0);
         CU_ASSERT_EQUAL(sharers.list.count, 1);
