@@ -48,6 +48,7 @@ static void reset(struct thread *thread)
 {
     thread->innermost = &thread->root;
     thread->low = thread->high = 0;
+    thread->stack_bottom = 0;
     thread->stack_mark = 0;
     thread->open_logged = 0;
     thread->edge_low = thread->edge_high = thread->edge_floor = 0;

@@ -91,6 +91,7 @@ bool probe_begin_thread(struct thread *thread)
     thread->ring_mask = probe_ring_units(i) - 1;
     thread->open_logged = 0;
     thread->kept = 0;
+    thread->stack_bottom = 0;
     thread->stack_mark = 0;
     thread->next_jumper = 0;
     thread->flying_at = 0;

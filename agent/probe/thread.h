@@ -57,7 +57,8 @@ struct thread {
     struct probe_ring *ring;
     uint64_t ring_mask; /* units - 1 */
     struct record root; /* caller of outermost calls */
-    /* End, limit, and the mark below which calls are reported; 0: unknown. */
+    /* Lower end (0: not searched, 1: not found), limit, and the mark below which calls are
+     * reported; 0: unknown. */
     uint64_t stack_bottom, stack_limit, stack_mark;
     uint64_t histograms; /* offset in the slab */
     struct probe_node *nodes;
@@ -163,6 +164,9 @@ void probe_end_point(struct thread *thread, struct record *point, uint64_t now)
 
 void probe_take_remark(struct thread *thread, uint32_t function, const struct probe_saved *saved)
     __attribute__((visibility("hidden"))) SAVES_ALL;
+
+/* The own stack's lower end; 0: unknown. */
+uint64_t probe_stack_bottom(struct thread *thread) __attribute__((visibility("hidden"))) SAVES_ALL;
 
 void probe_warn_of_stack(struct thread *thread, uint32_t function, uint64_t slot)
     __attribute__((visibility("hidden"))) SAVES_ALL;

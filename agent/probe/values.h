@@ -149,6 +149,14 @@ static inline bool may_read(const struct thread *thread, uint64_t now)
     return true;
 }
 
+/* Whether a function with that frame runs on the thread's own stack. Where that ends varies: a
+ * coroutine's may be right below it. */
+static inline bool is_in_own_stack(const struct thread *thread, uint64_t frame)
+{
+    const uint64_t bottom = probe_stack_bottom(probe_own_thread());
+    return bottom ? frame >= bottom && frame < thread->high : is_own(thread, frame);
+}
+
 /* Copies up to a missing page; where it runs on the thread's own stack, from that without a system
  * call. Returns the bytes copied; -1: not allowed now. */
 static inline int64_t read_memory(const struct thread *thread, void *to, uint64_t from,
@@ -158,8 +166,8 @@ static inline int64_t read_memory(const struct thread *thread, void *to, uint64_
     const uint64_t here = (uint64_t)(uintptr_t)__builtin_frame_address(0);
     if (!size)
         return 0;
-    if (is_own(thread, here) && from >= here && from < thread->high &&
-        size <= thread->high - from) {
+    if (from >= here && from < thread->high && size <= thread->high - from &&
+        is_in_own_stack(thread, here)) {
         for (uint64_t i = 0; i < size; i++)
             ((uint8_t *)to)[i] = ((const volatile uint8_t *)(uintptr_t)from)[i];
         return (int64_t)size;

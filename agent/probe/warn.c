@@ -25,7 +25,7 @@ void probe_warn(const struct probe_warning *noted)
 
 /* libc keeps the stack's block, size and guard size behind the thread pointer; musl has two words
  * between. 0: not found. */
-static uint64_t stack_bottom(const struct thread *thread, uint64_t pointer)
+static uint64_t find_bottom(const struct thread *thread, uint64_t pointer)
 {
     enum {
         FROM = 0x100,
@@ -47,6 +47,19 @@ static uint64_t stack_bottom(const struct thread *thread, uint64_t pointer)
     return 0;
 }
 
+SAVES_ALL uint64_t probe_stack_bottom(struct thread *thread)
+{
+    enum { UNKNOWN = 1 };
+    if (!thread->stack_bottom) {
+        const bool is_main = thread->high == probe_inside.shared->stacks.high;
+        uint64_t bottom = is_main ? thread->low : 0;
+        if (!is_main && probe_inside.shared->tid_offset) /* so libc has data there */
+            bottom = find_bottom(thread, thread->high);
+        thread->stack_bottom = bottom ? bottom : UNKNOWN;
+    }
+    return thread->stack_bottom == UNKNOWN ? 0 : thread->stack_bottom;
+}
+
 /* The next warning comes at half of the rest. */
 SAVES_ALL void probe_warn_of_stack(struct thread *thread, uint32_t function, uint64_t slot)
 {
@@ -54,10 +67,9 @@ SAVES_ALL void probe_warn_of_stack(struct thread *thread, uint32_t function, uin
     if (!part || !is_own(thread, slot))
         return;
     if (!thread->stack_mark) {
-        const bool is_main = thread->high == probe_inside.shared->stacks.high;
-        thread->stack_bottom = is_main ? thread->low : stack_bottom(thread, thread->high);
-        thread->stack_limit = (thread->high - thread->stack_bottom) / 256 * part;
-        thread->stack_mark = thread->stack_bottom ? thread->high - thread->stack_limit : 1;
+        const uint64_t bottom = probe_stack_bottom(thread);
+        thread->stack_limit = (thread->high - bottom) / 256 * part;
+        thread->stack_mark = bottom ? thread->high - thread->stack_limit : 1;
     }
     if (slot >= thread->stack_mark)
         return;

@@ -248,36 +248,62 @@ EOF
     [ "$(cat later)" = 'later(heap = "on the heap") later(heap = 0x… not read)' ] || fail "under a filter: $(cat later)"
 }
 
-# On a coroutine's stack, which does not end where the thread's does: texts near the ends of what is mapped above it.
+# On coroutines' stacks, which do not end where the thread's does, with texts near the ends of what is mapped above them; and deep on a large one.
 stacks() {
     cat >stacks.c <<'EOF'
+#include <pthread.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <ucontext.h>
 #define NI __attribute__((noinline))
 #define BODY __asm__ volatile("nop; nop; nop; nop; nop" ::: "memory")
-enum { STACK = 1 << 18, PAGE = 4096 };
+enum { STACK = 1 << 18, PAGE = 4096, DEPTH = 10 << 20 };
 static ucontext_t outside, inside;
 static char *end;
 NI int shown(const char *text, const char *gone) { BODY; return text[0] + !gone; }
+NI int deep(const char *a, const char *b, const char *c, const char *d, const char *e) { BODY; return a[0] + b[0] + c[0] + d[0] + e[0]; }
 static void run(void) { printf("%d\n", shown(end - 8, end + 8)); }
-int main(void)
+static void *swap(void *pages)
 {
-    char *pages = mmap(NULL, STACK + 2 * PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-    end = pages + STACK + PAGE;
+    end = (char *)pages + STACK + PAGE;
     memcpy(end - 8, "8 bytes", 8);
-    if (mprotect(end, PAGE, PROT_NONE) || getcontext(&inside)) return 1;
+    if (mprotect(end, PAGE, PROT_NONE) || getcontext(&inside)) return pages;
     inside.uc_stack.ss_sp = pages;
     inside.uc_stack.ss_size = STACK;
     inside.uc_link = &outside;
     makecontext(&inside, run, 0);
-    return swapcontext(&outside, &inside);
+    return swapcontext(&outside, &inside) ? pages : NULL;
+}
+static void *dive(void *unused)
+{
+    volatile char room[DEPTH];
+    char text[] = "below";
+    room[0] = 0;
+    for (int i = 0; i < 6000; i++) deep(text, text, text, text, text); /* more than the kernel may read in a second */
+    return unused;
+}
+static void *map(size_t bytes) { return mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0); }
+int main(void)
+{
+    pthread_attr_t small, large;
+    pthread_t thread;
+    char *pages = map(2 * STACK + 2 * PAGE);
+    if (swap(map(STACK + 2 * PAGE))) return 1;
+    /* right below a thread's stack, nearer than most stacks end */
+    if (pthread_attr_init(&small) || pthread_attr_setstack(&small, pages + STACK + 2 * PAGE, STACK)) return 2;
+    if (pthread_create(&thread, &small, swap, pages) || pthread_join(thread, NULL)) return 3;
+    /* deeper than most stacks */
+    if (pthread_attr_init(&large) || pthread_attr_setstacksize(&large, 8 * DEPTH)) return 4;
+    return pthread_create(&thread, &large, dive, NULL) || pthread_join(thread, NULL);
 }
 EOF
-    gcc -O1 -g stacks.c -o stacks || fail "it does not compile"
-    traced stacks --keep 'every 1 : ^shown' --args=shown -- ./stacks
-    [ "$(shown stacks.db | grep ^shown)" = 'shown(text = "8 bytes", gone = 0x… unreadable) = 56' ] || fail "other values: $(shown stacks.db)"
+    gcc -O1 -g stacks.c -o stacks -pthread || fail "it does not compile"
+    traced stacks --keep 'every 1 : ^(shown|deep)' --args='shown|deep' -- ./stacks
+    shown stacks.db >out
+    [ "$(grep '^shown' out | uniq -c | sed 's/^ *//')" = '2 shown(text = "8 bytes", gone = 0x… unreadable) = 56' ] || fail "other values: $(grep '^shown' out)"
+    # where the machine is busy, some calls have no room for values
+    [ "$(grep '^deep.' out | uniq)" = 'deep(a = "below", b = "below", c = "below", d = "below", e = "below") = 490' ] || fail "other values: $(grep '^deep' out | sort | uniq -c)"
 }
 
 # Rules about values keep what these say, whether the values are shown or not.
