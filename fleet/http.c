@@ -162,13 +162,20 @@ static bool is_final(CURLcode code)
            code == CURLE_URL_MALFORMAT;
 }
 
-/* Of a line of the answer's header that is too long libcurl says that memory ran out. */
+/* CURLE_TOO_LARGE, of libcurl since 8.6. */
+enum { TOO_LARGE = 100 };
+
+/* Of a line of the answer's header that is too long libcurl says that memory ran out, or since 8.6
+ * that something is too large. */
 static bool is_long_header(const struct fleet_http *http, CURLcode code)
 {
     double began_s = 0;
-    if (code == CURLE_OUT_OF_MEMORY)
-        http->curl.curl_easy_getinfo(http->easy, CURLINFO_STARTTRANSFER_TIME, &began_s);
-    return began_s > 0;
+    curl_off_t body_bytes = 0;
+    if ((int)code != TOO_LARGE && code != CURLE_OUT_OF_MEMORY)
+        return false;
+    http->curl.curl_easy_getinfo(http->easy, CURLINFO_STARTTRANSFER_TIME, &began_s);
+    http->curl.curl_easy_getinfo(http->easy, CURLINFO_SIZE_DOWNLOAD_T, &body_bytes);
+    return began_s > 0 && body_bytes == 0;
 }
 
 static void describe(const struct fleet_http *http, CURLcode code, struct fleet_answer *answer)
