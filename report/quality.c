@@ -4,6 +4,7 @@
 #include "report/cures.h"
 #include "report/number_format.h"
 #include "report/quality_kernel.h"
+#include "report/services.h"
 #include "report/utf8_text.h"
 
 #include <string.h>
@@ -81,16 +82,6 @@ uint64_t report_quality_used_ns(const struct report_dataset *dataset)
     return of_samples ? dataset->all.weight : dataset->quality.target_cpu_ns;
 }
 
-static const char machine[] = "all that runs";
-
-/* Whether the run is of the whole machine, or of a choice of it; `targets` are as
- * record_machine_text has them. */
-static bool is_of_machine(const struct report_dataset *dataset)
-{
-    const char *targets = dataset->run.targets;
-    return targets && !strncmp(targets, machine, sizeof machine - 1);
-}
-
 bool report_quality_is_waiting(const struct report_dataset *dataset)
 {
     const uint64_t cpu_ns = dataset->quality.target_cpu_ns;
@@ -98,19 +89,21 @@ bool report_quality_is_waiting(const struct report_dataset *dataset)
     report_quality_runs(dataset, &wall_ns);
     return !report_counts_calls(dataset) && !report_quality_sees_waiting(dataset) &&
            wall_ns >= shortest_wait_ns && !report_quality_is_imported(dataset) &&
-           !is_share(cpu_ns, wall_ns, is_of_machine(dataset) ? IDLE_PERCENT : LITTLE_CPU_PERCENT);
+           !is_share(cpu_ns, wall_ns,
+                     report_run_is_of_machine(&dataset->run) ? IDLE_PERCENT : LITTLE_CPU_PERCENT);
 }
 
 static bool is_of_choice(const struct report_dataset *dataset)
 {
-    return is_of_machine(dataset) && dataset->run.targets[sizeof machine - 1];
+    return report_run_is_of_machine(&dataset->run) &&
+           dataset->run.targets[strlen(MODEL_TARGETS_ALL)];
 }
 
 /* Of part of the machine neither is possible. */
 const char *report_quality_cure_of_waits(const struct report_dataset *dataset)
 {
     const char *source = dataset->run.source;
-    if (is_of_machine(dataset))
+    if (report_run_is_of_machine(&dataset->run))
         return is_of_choice(dataset) ? "--off-cpu -p PID" : "-a --off-cpu";
     return source && strstr(source, MODEL_SOURCE_FILTERED) ? "--off-cpu" : "--clock wall";
 }
@@ -297,17 +290,21 @@ const char *report_quality_empty(const struct report_dataset *dataset)
                : "nothing was sampled: the program used too little CPU time";
 }
 
+/* A smaller share is shown as 0. */
+static const double SHOWN_STANDARD_PERCENT = 0.05;
+
 static int note_standard(struct report_dataset *dataset, struct quality_parts *notes)
 {
+    const uint64_t part = report_dataset_value(dataset, dataset->apart.standard);
+    const uint64_t whole = report_dataset_value(dataset, dataset->all);
     char share[NUMBER_BYTES];
-    if (!(dataset->chosen.filters & REPORT_STANDARD))
+    if (!(dataset->chosen.filters & REPORT_STANDARD) ||
+        report_number_share(part, whole) < SHOWN_STANDARD_PERCENT)
         return 0;
-    return report_quality_part(
-        dataset, notes,
-        "%s was in standard libraries and runtimes, and counts "
-        "for what called them",
-        report_number_percent(share, report_dataset_value(dataset, dataset->apart.standard),
-                              report_dataset_value(dataset, dataset->all), 1));
+    return report_quality_part(dataset, notes,
+                               "%s was in standard libraries and runtimes, and counts "
+                               "for what called them",
+                               report_number_percent(share, part, whole, 1));
 }
 
 static int note_empty(struct report_dataset *dataset, struct quality_parts *notes)

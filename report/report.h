@@ -18,14 +18,14 @@
 
 /* == What is asked for == */
 
-/* Which samples, and how their stacks are read. Zero takes the newest run as it was recorded. Names
- * are globs as fnmatch(3), without FNM_PATHNAME; NULL takes all. */
 /* Processes of a whole machine by what they are for a fleet. */
 struct report_service_choice {
     const char *name, *build; /* NULL: any; build "": not known */
     unsigned without;         /* enum report_rows_label: what says nothing of the name */
 };
 
+/* Which samples, and how their stacks are read. Zero takes the newest run as it was recorded. Names
+ * are globs as fnmatch(3), without FNM_PATHNAME; NULL takes all. */
 struct report_selection {
     uint32_t run_id;              /* 0: the newest */
     bool all_runs;                /* every run of the recording, added up */

@@ -5,6 +5,7 @@
 #include "report/number_format.h"
 #include "report/output_close.h"
 #include "report/quality.h"
+#include "report/services.h"
 #include "report/waits.h"
 
 #include <string.h>
@@ -76,15 +77,22 @@ static int say_file(struct report_dataset *dataset, struct quality_parts *parts,
 /* A longer command is left out of what comes next. */
 enum { SHOWN_COMMAND = 100 };
 
-/* The same target, recorded with where it waits. */
+/* The same target, recorded with where it waits: a command, processes, or "thread 42". */
 static void write_record_waits(FILE *out, const struct report_dataset *dataset)
 {
+    static const char thread[] = "thread ";
     const struct store_run *run = &dataset->run;
+    const char *targets = run->targets ? run->targets : "";
+    const bool is_thread = !strncmp(targets, thread, strlen(thread));
+    targets += is_thread ? strlen(thread) : 0;
+    const bool has_numbers = *targets && targets[strspn(targets, "0123456789,")] == '\0';
     fprintf(out, "sprof record %s", report_quality_cure_of_waits(dataset));
     if (run->command && *run->command)
         fprintf(out, " -- %s", strlen(run->command) <= SHOWN_COMMAND ? run->command : "…");
-    else if (run->targets && strspn(run->targets, "0123456789,") == strlen(run->targets))
-        fprintf(out, " -p %s", run->targets);
+    else if (has_numbers)
+        fprintf(out, " -%c %s", is_thread ? 't' : 'p', targets);
+    else if (!report_run_is_of_machine(run))
+        fputs(" -- …", out);
     fputs(" · ", out);
 }
 

@@ -89,7 +89,18 @@ const char *report_wait_kind_of_function(const char *name)
 
 bool report_wait_function_blocks(const char *name)
 {
-    return strstr(name, "lll_lock_wait") || strstr(name, "futex_");
+    return strstr(name, "lll_lock_wait") || strstr(name, "futex_") ||
+           !strncmp(name, "__timedwait", strlen("__timedwait")); /* of musl */
+}
+
+/* Of glibc since 2.41, and of musl. */
+bool report_wait_function_enters(const char *name)
+{
+    static const char *const begins[] = {"__syscall_c", "__internal_syscall_cancel"};
+    for (size_t i = 0; i < sizeof begins / sizeof *begins; i++)
+        if (!strncmp(name, begins[i], strlen(begins[i])))
+            return true;
+    return false;
 }
 
 const struct report_wait_function *report_wait_function_find(const char *name)

@@ -31,6 +31,10 @@ const char *report_wait_kind_of_function(const char *name);
 /* Whether a thread is in a function of that name only while it waits for a futex. */
 bool report_wait_function_blocks(const char *name);
 
+/* Whether a C library enters the kernel by a function of that name for many others: its caller is
+ * what waits. */
+bool report_wait_function_enters(const char *name);
+
 /* What a kind of wait, as model_event_wait says it, is called in a sentence; NULL: as its word. */
 const char *report_wait_kind_text(const char *kind);
 

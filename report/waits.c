@@ -33,7 +33,8 @@ struct summing {
 
 /* The kind of wait of a stack whose sample does not say it; NULL: it may have a CPU. Names of the
  * kernel's functions say nothing: only that a function which waits has called the kernel counts, or
- * where the kernel is not seen, that the innermost one is entered for nothing else. */
+ * where the kernel is not seen, that the innermost one is entered for nothing else. What libraries
+ * enter the kernel by is passed over, also where it has no name. */
 static const char *kind_of(const struct summing *summing)
 {
     const struct report_dataset *dataset = &summing->dataset;
@@ -50,6 +51,8 @@ static const char *kind_of(const struct summing *summing)
         if (in != MODEL_KIND_SYSTEM)
             return NULL;
         const char *name = report_dataset_function_name(dataset, function);
+        if (!dataset->functions.items[function - 1].named || report_wait_function_enters(name))
+            continue;
         const char *kind = report_wait_kind_of_function(name);
         if (kind)
             return kind;

@@ -61,7 +61,7 @@ struct report_row_costs {
 };
 
 /* Adds up what was selected of the run and event of the dataset (loaded with REPORT_STACKS) by the
- * windows of the options, and of their user. `paths` are those of report_export_paths; Where
+ * windows of the options, and of their user. `paths` are those of report_export_paths. Where
  * `identity` has no service each process has its own, and its own version. Errors as
  * report_export. The caller releases, also on failure. */
 int report_row_costs_make(struct report_row_costs *costs, const struct report_content *content,

@@ -58,6 +58,28 @@ static void test_summary(void)
     capture_free(captured);
 }
 
+/* Of the example after a change, what is written holds the text. */
+static void assert_says(const char *change, const char *text)
+{
+    const struct place place = place_make();
+    struct captured *captured = capture();
+    const struct report_summary_options options = {.path = "a.db", .note = ""};
+    struct store *store;
+    sqlite3 *database;
+    example_make(&place);
+    CU_ASSERT_EQUAL_FATAL(sqlite3_open(place.path, &database), SQLITE_OK);
+    CU_ASSERT_EQUAL(sqlite3_exec(database, change, NULL, NULL, NULL), SQLITE_OK);
+    sqlite3_close(database);
+    CU_ASSERT_EQUAL_FATAL(store_open_read(&store, place.path, NULL), 0);
+    CU_ASSERT_EQUAL(report_summary(captured->out, store, &options, NULL), 0);
+    if (!strstr(captured_text(captured), text))
+        fprintf(stderr, "no '%s' in:\n%s", text, captured->text);
+    CU_ASSERT_PTR_NOT_NULL(strstr(captured->text, text));
+    capture_free(captured);
+    CU_ASSERT_EQUAL(store_close(store, NULL), 0);
+    place_remove(&place);
+}
+
 /* What records the waits, too, is said of the target itself. */
 static void test_next(void)
 {
@@ -67,28 +89,30 @@ static void test_next(void)
         {"command = NULL, targets = '7,42'", "next: sprof record --clock wall -p 7,42 · "},
         {"command = NULL, targets = 'all that runs'", "next: sprof record -a --off-cpu · "},
         {"command = printf('%0200d', 1)", "next: sprof record --clock wall -- … · "},
+        {"command = NULL, targets = 'thread 42'", "next: sprof record --clock wall -t 42 · "},
+        {"command = NULL, targets = ''", "next: sprof record --clock wall -- … · "},
+        {"command = NULL, targets = 'perf.data'", "next: sprof record --clock wall -- … · "},
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-        const struct place place = place_make();
-        struct captured *captured = capture();
-        struct store *store;
-        sqlite3 *database;
         char sql[200];
-        example_make(&place);
         snprintf(sql, sizeof sql, "UPDATE run SET %s", cases[i].set);
-        CU_ASSERT_EQUAL_FATAL(sqlite3_open(place.path, &database), SQLITE_OK);
-        CU_ASSERT_EQUAL(sqlite3_exec(database, sql, NULL, NULL, NULL), SQLITE_OK);
-        sqlite3_close(database);
-        CU_ASSERT_EQUAL_FATAL(store_open_read(&store, place.path, NULL), 0);
-        CU_ASSERT_EQUAL(report_summary(captured->out, store,
-                                       &(struct report_summary_options){.path = "a.db", .note = ""},
-                                       NULL),
-                        0);
-        CU_ASSERT_PTR_NOT_NULL(strstr(captured_text(captured), cases[i].next));
-        capture_free(captured);
-        CU_ASSERT_EQUAL(store_close(store, NULL), 0);
-        place_remove(&place);
+        assert_says(sql, cases[i].next);
     }
+}
+
+/* Where the kernel is not seen, C libraries may enter it by functions of their own. */
+static void test_waits(void)
+{
+#define WALL "UPDATE event SET name = '" MODEL_EVENT_WALL "'; "
+#define POLL "UPDATE function SET name = 'poll', named = 1 WHERE name = "
+    static const char waits[] = "of threads' time is waiting: 38 % in poll by A2";
+    assert_says(WALL POLL "'S2'", waits);
+    assert_says(WALL POLL "'S1'; UPDATE function SET name = '__syscall_cancel_arch' "
+                          "WHERE name = 'S2'",
+                waits);
+    assert_says(WALL POLL "'S1'; UPDATE function SET name = 'libs.so+0x600', named = 0 "
+                          "WHERE name = 'S2'",
+                waits);
 }
 
 static void test_lack_of_kinds(void)
@@ -109,5 +133,6 @@ void sprof_suite_report_summary(void)
     CU_pSuite suite = CU_add_suite("report/summary", example_open, example_close);
     CU_add_test(suite, "the whole of it", test_summary);
     CU_add_test(suite, "what comes next", test_next);
+    CU_add_test(suite, "waits without the kernel's functions", test_waits);
     CU_add_test(suite, "waits without kinds", test_lack_of_kinds);
 }

@@ -24,7 +24,13 @@ static void test_functions_that_wait(void)
     }
     CU_ASSERT_TRUE(report_wait_function_blocks("__lll_lock_wait"));
     CU_ASSERT_TRUE(report_wait_function_blocks("__futex_abstimed_wait_common64"));
+    CU_ASSERT_TRUE(report_wait_function_blocks("__timedwait_cp"));
     CU_ASSERT_FALSE(report_wait_function_blocks("pthread_mutex_lock"));
+    CU_ASSERT_TRUE(report_wait_function_enters("__syscall_cancel_arch"));
+    CU_ASSERT_TRUE(report_wait_function_enters("__internal_syscall_cancel"));
+    CU_ASSERT_TRUE(report_wait_function_enters("__syscall_cp_asm"));
+    CU_ASSERT_FALSE(report_wait_function_enters("syscall"));
+    CU_ASSERT_FALSE(report_wait_function_enters("poll"));
 }
 
 void sprof_suite_report_wait_kinds(void);
