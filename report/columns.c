@@ -72,7 +72,7 @@ static const struct {
 
 const char *report_columns_self(const struct report_dataset *dataset)
 {
-    return dataset->counted.outside.count ? "self+outside" : report_measure_exclusive.title;
+    return dataset->counted.has_outside ? "self+outside" : report_measure_exclusive.title;
 }
 
 /* Without a title the column is only data. */

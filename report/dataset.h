@@ -106,8 +106,8 @@ struct report_process {
     uint64_t start_ns, end_ns;             /* since the start of the run; end 0: alive at its end */
     const char *name, *command;            /* NULL unknown */
     const char *user, *cgroup, *container; /* never NULL: "?" unknown, "none" no container */
-    const char
-        *build; /* its program's build id, shortened; NULL unknown, or of a run of one program */
+    /* Of its program, shortened. NULL: unknown, or of a run of one program. */
+    const char *build;
 };
 
 struct report_thread {
@@ -264,9 +264,10 @@ struct report_counted {
                not known, as of a phase */
     SPROF_VEC(uint64_t)
     outside; /* [function - 1]: of the time of its calls what was outside of the traced modules, in
-                ns; empty: none was, or not known, as of a thread */
+                ns; empty: none was, or not known, as of a phase */
+    bool has_outside;            /* self times hold such time, also where functions' is not known */
     const char *outside_callees; /* "[libc.so.6] usleep 396.0 ms, …": where that was; NULL: not
-                                    known, or of several runs */
+                                    known, as of a thread, or of several runs */
     SPROF_VEC(struct report_call_uses)
     uses;                   /* [function - 1]; empty: not of calls, or not known, as of a thread */
     uint64_t less_measured; /* functions whose calls were not all timed, or counted, by a limit */

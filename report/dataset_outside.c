@@ -13,13 +13,20 @@ static int take_function(void *context, int columns, char *const *values, char *
 {
     struct report_dataset *dataset = context;
     (void)names;
-    const uint32_t id = columns == 2 && values[0] ? (uint32_t)strtoul(values[0], NULL, 10) : 0;
-    const uint32_t function = id ? report_dataset_function_of(dataset, id) : 0;
+    if (columns != 3 || !values[0] || !values[1] || !values[2])
+        return 0;
+    dataset->counted.has_outside = true;
+    const uint32_t function =
+        report_dataset_function_of(dataset, (uint32_t)strtoul(values[0], NULL, 10));
+    const uint32_t thread =
+        report_dataset_number(&dataset->numbers.threads, (uint32_t)strtoul(values[1], NULL, 10));
+    if (!dataset->counted.totals.count || !thread || !dataset->threads.items[thread - 1].selected)
+        return 0;
     while (function && dataset->counted.outside.count < dataset->functions.count)
         if (sprof_vec_push(&dataset->counted.outside, 0))
             return SPROF_ENOMEM;
-    if (function && values[1])
-        dataset->counted.outside.items[function - 1] += strtoull(values[1], NULL, 10);
+    if (function)
+        dataset->counted.outside.items[function - 1] += strtoull(values[2], NULL, 10);
     return 0;
 }
 
@@ -56,24 +63,26 @@ int report_outside_append(struct sprof_str *out, struct store *store, uint32_t r
     return store_query(store, sql, take_callee, &listing, error);
 }
 
-/* Of whole runs alone; callees of one. */
+/* Callees of one whole run alone. */
 int report_dataset_load_outside(struct report_loading *loading, struct sprof_error *error)
 {
     static const char by_function[] =
-        "SELECT p.function_id, sum(o.outside_ns) FROM call_outside o JOIN node_path n ON "
+        "SELECT p.function_id, o.thread_id, sum(o.outside_ns) FROM call_outside o JOIN node_path n "
+        "ON "
         "n.node_id = o.node_id JOIN call_path p ON p.id = n.path_id WHERE o.run_id = %u AND "
-        "o.outside_ns > 0 GROUP BY p.function_id";
+        "o.outside_ns > 0 GROUP BY 1, 2";
     struct report_dataset *dataset = loading->dataset;
     struct sprof_str callees = {0};
     char sql[320];
     int result = 0;
-    if (!dataset->counted.totals.count || dataset->chosen.thread || dataset->chosen.process)
+    if (!report_counts_calls(dataset))
         return 0;
     for (size_t i = 0; i < dataset->runs.count && !result; i++) {
         snprintf(sql, sizeof sql, by_function, dataset->runs.items[i].id);
         result = store_query(loading->store, sql, take_function, dataset, error);
     }
-    if (!result && dataset->counted.outside.count && dataset->runs.count == 1)
+    const bool of_part = dataset->chosen.thread || dataset->chosen.process;
+    if (!result && dataset->counted.outside.count && dataset->runs.count == 1 && !of_part)
         result = report_outside_append(&callees, loading->store, dataset->runs.items[0].id, error);
     if (!result && callees.length &&
         !(dataset->counted.outside_callees = report_utf8_copy(&dataset->arena, callees.text)))

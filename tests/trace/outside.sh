@@ -127,6 +127,17 @@ END
         "$SPROF" report -i t.db $options >out 2>err && grep -q '^time outside of the traced modules, by callee: .*\] usleep' out && grep -q 'self+outside' out ||
             fail "report $options: no callees, or self is named without them"
     done
+    # Of a thread callees are not known.
+    "$SPROF" report -i t.db --thread program --format csv -n 0 >thread.csv 2>err || fail "no report of a thread: $(cat err)"
+    python3 - <<'END' || fail "outside of the only thread"
+import csv
+of_all, of_thread = ({row["function"]: row["outside_seconds"] for row in csv.DictReader(open(name))} for name in ("out.csv", "thread.csv"))
+assert of_all == of_thread, (of_all, of_thread)
+END
+    for options in "--thread program" "--process program --tree"; do
+        # shellcheck disable=SC2086
+        "$SPROF" report -i t.db $options >out 2>err && grep -q 'self+outside' out && ! grep -q 'by callee' out || fail "report $options: $(cat out)"
+    done
     "$SPROF" html -i t.db -o t.html >out 2>&1 || fail "no page: $(cat out)"
     python3 - "$(asked "SELECT sum(outside_ns) AS ns FROM v_call_stats")" <<'END' || fail "outside on the page"
 import base64, json, re, sys, zlib
