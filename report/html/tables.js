@@ -1,5 +1,6 @@
 // Tables of any length: only the rows in sight exist. A column is {key, title, number, text, bar, rank};
-// where there is no room for all, those of the highest rank go first.
+// where there is no room for all, those of the highest rank go first. What a column of names `needs`, in pixels
+// for a row, it has before bars have room.
 
 const TABLE_ROW = 22;
 const PRINTED_ROWS = 400; // of a table: about ten pages of paper
@@ -26,9 +27,11 @@ class Table {
                 this.actions.menu?.(event, row);
         });
         this.rows = [];
+        this.needed = 0;
         this.at = -1;
         new ResizeObserver(() => {
             this.chooseColumns();
+            this.findNeeded();
             this.paint();
         }).observe(this.scroller);
         this.chooseColumns();
@@ -48,10 +51,23 @@ class Table {
         for (let rank = 4; rank > 0 && sum(this.columns) > room; rank--)
             this.columns = this.columns.filter(column => column.rank !== rank);
         this.lacksModules = !this.columns.some(column => column.key === 'module');
-        this.scroller.style.setProperty('--columns', this.columns.map(column =>
-            widthOf(column).replace(/minmax\([^,]*/, `minmax(${least(column)}px`)).join(' '));
+        const begin = this.shareRoom(room, least, narrow);
+        this.scroller.style.setProperty('--columns', this.columns.map(column => column.bar ? begin(column) + 'px'
+            : widthOf(column).replace(/minmax\([^,]*/, `minmax(${begin(column)}px`)).join(' '));
         this.scroller.style.setProperty('--least', sum(this.columns) + 'px');
         this.paintHead();
+    }
+
+    // The width that a column has at least. Of one with a bar the title with its arrow, and the longest number,
+    // stay in any case.
+    shareRoom(room, least, narrow) {
+        const names = this.columns.find(column => column.needs), others = this.columns.filter(column => column !== names);
+        const spare = column => column.bar && !narrow ? Math.max(0, least(column) - Math.max(72, 34 + 6.4 * column.title.length)) : 0;
+        const sum = of => others.reduce((total, column) => total + of(column), 0);
+        const free = room - sum(least), lacking = names ? Math.max(0, this.needed - free) : 0;
+        const taken = Math.min(1, lacking / (sum(spare) || 1));
+        return column => column === names ? Math.max(least(column), Math.min(this.needed, free + taken * sum(spare)))
+            : least(column) - taken * spare(column);
     }
 
     paintHead() {
@@ -92,9 +108,20 @@ class Table {
     show(rows) {
         this.rows = rows;
         rows.forEach((row, index) => row.order = index);
+        this.findNeeded();
         this.sort();
         this.at = Math.min(this.at, rows.length - 1);
         this.paint();
+    }
+
+    // Tags of modules depend on the columns.
+    findNeeded() {
+        const names = this.all.find(column => column.needs);
+        const needed = names ? this.rows.reduce((most, row) => Math.max(most, names.needs(row)), 0) : 0;
+        if (needed === this.needed)
+            return;
+        this.needed = needed;
+        this.chooseColumns();
     }
 
     paint() {

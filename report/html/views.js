@@ -186,6 +186,13 @@ function namesakes({functions}, list) {
     return new Set(list.filter(fn => counts.get(functions.shown[fn]) > 1));
 }
 
+// The room, in pixels, for the last component of a name, some of its scopes and what stands beside it.
+function roomOfName(app, fn, alike) {
+    const {functions} = app.data, scopes = functions.last[fn] ? 2 : 0, letters = functions.shown[fn].length - functions.last[fn] + scopes;
+    const tag = text => 18 + 5.8 * text.length;
+    return 22 + 7.3 * letters + (functions.flags[fn] & FLAG_INLINED ? tag('inlined') : 0) + (alike?.has(fn) ? tag('of ' + moduleName(app, fn)) : 0);
+}
+
 const moduleName = (app, fn) => app.data.modules[app.data.functions.module[fn]].name;
 
 // ---- Call tree ----------------------------------------------------------------------------------
@@ -249,6 +256,7 @@ class FunctionsView {
         this.table = new Table(host, [
             {key: 'name', title: 'function', class: 'name', width: app.event().calls ? 'minmax(24ch, 3fr)' : 'minmax(40ch, 3fr)',
                 value: row => app.data.functions.shown[row.id], text: row => functionName(app, row.id, this.table.lacksModules ? this.alike : null),
+                needs: row => roomOfName(app, row.id, this.table.lacksModules ? this.alike : null),
                 tip: row => app.data.functions.names[row.id]},
             ...columns,
             {key: 'module', title: 'module', rank: app.event().calls ? 3 : 2, width: 'minmax(6rem, 11rem)', value: row => moduleName(app, row.id),

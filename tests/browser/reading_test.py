@@ -162,7 +162,19 @@ def traces(browser, work):
         [sprof.data.functions.names[fn], [stack, heapSelf, heapTotal, blocks]]))""")
     if not expected or shown != expected:
         raise SystemExit(f"the page has {shown} of what calls use, the recording {expected}")
-    browser.resize(1400, 900)
+    # Bars give way to the last components of names, but not the numbers on them, nor titles.
+    with sqlite3.connect(recording) as database:
+        database.execute("UPDATE function SET name = 'shop::ledger::the_function_of_number_' || id")
+    database.close()
+    page = Page(browser, make_page(work, recording))
+    page.tab("functions")
+    for width in 800, 1400:
+        browser.resize(width, 900)
+        cut = browser.settled("""const names = [...document.querySelectorAll('[data-view=functions] .rows .last')];
+            return names.length ? names.filter(last => last.scrollWidth > last.clientWidth + 1).map(last => last.textContent).join() : 'no name'""")
+        if cut:
+            raise SystemExit(f"of functions of a trace in a window of {width} these last components are cut: {cut}")
+        page.nothing_cut("functions")
     sprof("trace", "--mode", "coverage", "-o", recording, "--", *SPLIT, "10")
     page = Page(browser, make_page(work, recording))
     tabs = browser.run("return [...document.querySelectorAll('[data-tab]')].map(tab => tab.dataset.tab)")
