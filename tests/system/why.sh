@@ -20,16 +20,24 @@ begin() {
     wait_until 60 test "/proc/$!/exe" -ef "$program"
 }
 
-# looks KIND [ROUNDS]: the answer about a program with that culprit, which works so many times as long. Where other programs take
-# its CPUs, that is the right answer: it is asked again.
-looks() {
-    local round
-    needs_root "waits are measured by BPF"
+# asks ARGUMENT…: an answer. Where other programs take the program's CPUs, that is the right answer, or there is too little for
+# one in the time of a look: it is asked again.
+asks() {
+    local round status
     for round in 1 2 3 4 5; do
-        "$SPROF" why --format json -- "$program" "$@" >out 2>err || fail "status $?"
-        [ "$(answer sees)" = states ] || skip "waits are not measured here: $(cat err)"
-        [ "$(answer answer)" = starved ] || return
+        "$SPROF" why --format json "$@" >out 2>err
+        status=$?
+        [ $status = 0 ] && [ "$(answer answer)" != starved ] && return
+        [ $status = 0 ] || [ $status = 3 ] || fail "status $status"
     done
+    [ $status = 0 ] || fail "status $status"
+}
+
+# looks KIND [ROUNDS]: the answer about a program with that culprit, which works so many times as long.
+looks() {
+    needs_root "waits are measured by BPF"
+    asks -- "$program" "$@"
+    [ "$(answer sees)" = states ] || skip "waits are not measured here: $(cat err)"
 }
 
 # is_next FUNCTION CAUSE: one of the next ones in the answer is.
@@ -127,8 +135,11 @@ idle)
 # The kept recording gives the same answer, and the command under "evidence" prints the figure.
 evidence)
     looks loop
-    "$SPROF" why -o kept.db -- "$program" loop >first 2>err || fail "status $?"
-    head -1 first | grep -q "^▶ apply_rule computes" || fail "another first line"
+    for round in 1 2 3 4 5; do
+        "$SPROF" why -o kept.db --overwrite -- "$program" loop >first 2>err || fail "status $?"
+        head -1 first | grep -q "^▶ It has no CPU" || break
+    done
+    head -1 first | grep -q "^▶ apply_rule computes" || fail "another first line: $(head -1 first)"
     "$SPROF" why -i kept.db >second || fail "the recording has no answer"
     cmp -s <(grep -v -e samples -e machine: first) <(grep -v -e samples -e machine: second) || fail "another answer: $(diff first second)"
     "$SPROF" why -i kept.db --format json >out || fail "no JSON"
@@ -148,7 +159,7 @@ END
 slow)
     needs_root "waits are measured by BPF"
     is_explained() {
-        [ "$(answer function)" = give_discount ] || fail "$1: another function"
+        [ "$(answer function)" = give_discount ] || fail "$1: another function: $(cat out)"
         [ "$(answer slow.name)$(answer slow.condition)$(answer slow.value)" = shop=42 ] || fail "$1: another value"
         grep -q '"headline": *"Slow calls of serve_shop are slow because give_discount computes, when shop = 42"' out || fail "$1: another first line"
     }
@@ -160,7 +171,13 @@ slow)
     "$SPROF" why -i why.db --slow '^serve_shop$,over 10s' >out || fail "no answer with a limit"
     grep -q "^▶ No calls of serve_shop are slow: of 1.200, half take at most " out || fail "slow calls: $(cat out)"
     begin slow 300
-    "$SPROF" why -p ${children[-1]} --slow '^serve_shop$,over 3ms' --seconds 2 --format json >out 2>err || fail "status $?"
+    # A look in which it has a CPU for a short time holds too few slow calls.
+    for seconds in 2 4 8 16; do
+        "$SPROF" why -p ${children[-1]} --slow '^serve_shop$,over 3ms' --seconds $seconds --overwrite --format json >out 2>err
+        status=$?
+        [ $status = 0 ] && [ "$(answer slow.slow)" -ge 12 ] && break
+    done
+    [ $status = 0 ] || fail "status $status"
     is_explained "a process"
     "$SPROF" report -i why.db.slow --kept --format csv >rows || fail "no recording of the calls"
     grep -q 'serve_shop.*shop = 42' rows || fail "no such call"
@@ -213,25 +230,37 @@ rotate | readers | pool | inversion | straggler | semaphore | processes | start 
 # A running process, and what the command writes.
 attached)
     begin loop 50
-    "$SPROF" why -p ${children[-1]} --seconds 1 >out 2>err || fail "status $?"
-    head -1 out | grep -q "^▶ apply_rule computes" || fail "another first line"
+    asks -p ${children[-1]} --seconds 1
     [ -s why.db ] || fail "no recording is kept"
+    names apply_rule computing
+    [[ $(answer headline) = "apply_rule computes"* ]] || fail "another first line"
     ;;
 
 # Of a small function the caller is named that calls it so often: probes count the calls.
 many)
     begin many 100
-    "$SPROF" why -p ${children[-1]} --seconds 1 --format json >out 2>err || fail "status $?"
-    [ "$(answer function)" = read_item ] || fail "another function"
+    # Calls are counted for a part of a second, in which it may have had no CPU.
+    for round in 1 2 3 4 5; do
+        rm -f why.db.calls
+        asks -p ${children[-1]} --seconds 1
+        orders=$([ ! -e why.db.calls ] || sql why.db.calls "SELECT calls FROM v_call_stats WHERE function = 'plan_order'")
+        [ "${orders:-0}" -ge 3 ] && break
+    done
+    [ "${orders:-0}" -ge 3 ] || fail "${orders:-no} calls of plan_order are counted: $(cat err)"
+    names read_item computing
     [ "$(answer calls.by)" = plan_order ] || fail "another caller: $(cat err)"
-    python3 -c 'import json; calls = json.load(open("out"))["calls"]
+    # The first and the last of these calls may have been counted in part.
+    python3 -c 'import json, sys; calls, orders = json.load(open("out"))["calls"], int(sys.argv[1])
 assert calls["many_by"] == "plan_order" and calls["many_of"] == "read_item", calls
-assert 19000 <= calls["many_each"] <= 20100, calls' || fail "other counts"
+assert 20000 * (orders - 1) <= calls["many_each"] * orders + 1 and calls["many_each"] * orders - 1 <= 20000 * (orders + 1), (calls, orders)' "$orders" ||
+        fail "other counts"
     "$SPROF" report -i why.db.calls --edges --format csv >rows || fail "no recording of the counts"
     grep -q '"*plan_order"*,.*read_item' rows || fail "no such call: $(cat rows)"
-    "$SPROF" why -p ${children[-1]} --seconds 1 --no-probes >out 2>err || fail "status $?"
-    head -1 out | grep -q "^▶ read_item computes" || fail "probes were put in"
-    kill "${children[-1]}"
+    rm -f why.db.calls
+    asks -p ${children[-1]} --seconds 1 --no-probes
+    [ ! -e why.db.calls ] && [ "$(answer calls)" = None ] || fail "probes were put in"
+    names read_item computing
+    [[ $(answer headline) = "read_item computes"* ]] || fail "another first line"
     ;;
 
 # Without the right to BPF, samples by time show that threads wait, and the functions on their stacks what for.
