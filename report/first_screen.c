@@ -38,7 +38,7 @@ static int write_path(FILE *out, struct report_dataset *dataset,
                       const struct report_first_screen *screen, struct sprof_error *error)
 {
     struct table table = {0};
-    if (report_dataset_callers(dataset) != REPORT_ALL_CALLERS)
+    if (report_counts_calls(dataset) && report_dataset_callers(dataset) != REPORT_ALL_CALLERS)
         return 0;
     int result = report_table_of_hottest(&table, dataset, screen->path_rows, error);
     table.title = NULL;
