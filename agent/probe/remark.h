@@ -57,7 +57,7 @@ static inline void put_remark(struct thread *thread, const struct probe_remark *
     put_header(&to->header, probe_log_header(place, PROBE_LOG_ONLY, 0, more, function));
 }
 
-/* What the program says of its calls is not their time. */
+/* Writing a remark is no part of the call's time. */
 static inline void leave_out(struct thread *thread, uint64_t since)
 {
     if (thread->innermost != &thread->root)
