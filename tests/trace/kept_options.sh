@@ -198,7 +198,7 @@ END
     step p 2
     exec 3>&-
     wait "$tracer" || fail "it ended by $?: $(cat err)"
-    [ "$("$SPROF" sql t.db --format csv "SELECT value FROM v_call_value v JOIN v_kept_call c USING (call_id) WHERE v.name = 'n' AND c.rules IS NOT NULL ORDER BY start_ns" |
+    [ "$("$SPROF" sql t.db --format csv "SELECT value FROM v_call_value v JOIN v_kept_call c USING (call_id) WHERE v.function = 'work' AND v.position = 0 AND c.rules IS NOT NULL ORDER BY start_ns" |
         tail -n +2 | tr -d '\r"' | paste -sd' ')" = "2 4" ] || fail "other calls"
 }
 
