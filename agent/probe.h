@@ -97,8 +97,7 @@ enum probe_request_kind {
     PROBE_HELLO,
     PROBE_MAKE_MEMORY, /* answer: the descriptor of new shared memory, without any size */
     PROBE_CALIBRATE,   /* answer: 0 */
-    PROBE_FIND_HANDLE, /* answer: the handle for dlclose. dlopen is at `address`, dlclose at `size`
-                        */
+    PROBE_FIND_HANDLE, /* answer: the handle for dlclose (at `size`), by dlopen (at `address`) */
     /* For a mapped agent: registers its tables with the program's unwinder by the function at
      * `address`, or removes them. The note is at `size`. Answer: 0. */
     PROBE_REGISTER_TABLES,
