@@ -28,7 +28,7 @@ static bool run_has_waits(const struct report_dataset *dataset, uint32_t run)
 
 static bool is_idle(const struct store_event *event)
 {
-    return !strcmp(event->name, MODEL_EVENT_IDLE);
+    return event->name && !strcmp(event->name, MODEL_EVENT_IDLE); /* NULL: no event */
 }
 
 static const char unknown[] = "unknown", running[] = "running", waiting[] = "waiting";

@@ -74,13 +74,27 @@ static int read_run(struct diff_comparison *comparison, size_t side, size_t run,
 {
     const struct report_diff *diff = comparison->diff;
     struct report_selection selection = diff->selection;
+    const bool is_part = comparison->repeats.count > comparison->run_count;
     selection.run_id = source->run_id;
-    report_dataset_release(&comparison->dataset);
+    if (is_part && !selection.event && !selection.state && !selection.all_events)
+        selection.event = comparison->rows_event;
+    if (!is_part)
+        report_dataset_release(&comparison->dataset);
     const unsigned parts =
         report_diff_kinds[diff->by].parts | report_keys_tree_parts(diff->keys, diff->key_count);
+    struct report_dataset loaded;
     int result = report_dataset_load(
-        &comparison->dataset, source->store, &selection,
+        &loaded, source->store, &selection,
         diff->by == REPORT_DIFF_KEYS ? parts : report_diff_kinds[diff->by].parts, error);
+    if (is_part && result == SPROF_ENOTFOUND) { /* another part may have it */
+        report_dataset_release(&loaded);
+        comparison->missing = *error;
+        *error = (struct sprof_error){0};
+        return 0;
+    }
+    if (is_part)
+        report_dataset_release(&comparison->dataset);
+    comparison->dataset = loaded;
     comparison->dataset.compared = true;
     if (!result)
         result = check_same(comparison, error);
@@ -229,6 +243,11 @@ static int read_runs(struct diff_comparison *comparison, struct sprof_error *err
             const int result = read_run(comparison, side, run, &diff->runs[side][i], error);
             if (result)
                 return result;
+        }
+    for (size_t run = 0; run < comparison->run_count && comparison->missing.code; run++)
+        if (!comparison->runs[run].end_ns) {
+            *error = comparison->missing;
+            return SPROF_ENOTFOUND;
         }
     report_diff_choose_unnamed(comparison);
     return 0;

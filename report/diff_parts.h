@@ -31,6 +31,8 @@ struct diff_comparison {
     struct diff_run *runs;
     size_t counts[2], run_count; /* of each side, and of both */
     const char *event;           /* of the first run, as all that follows */
+    const char *rows_event;      /* that most runs of rows have, in which all are compared */
+    struct sprof_error missing;  /* what a part of a run lacked; code 0: nothing */
     bool is_clock, counts_calls;
     uint64_t least_hz, most_hz; /* asked for; 0: a period was, or it is unknown */
     enum model_mode mode;
@@ -64,8 +66,8 @@ struct diff_result {
 
 /* == Runs == */
 
-/* Finds which of the stored runs are parts of one, and counts those of each side. Returns 0,
- * SPROF_ENOMEM, or as store_query. */
+/* Finds which of the stored runs are parts of one, the event to compare these in, and counts the
+ * runs of each side. Returns 0, SPROF_ENOMEM, or as store_query. */
 int report_diff_find_repeats(struct diff_comparison *comparison, struct sprof_error *error);
 
 /* == Keys: what is the same == */

@@ -106,13 +106,16 @@ static size_t program_length(const struct report_process *process)
     return process->command ? strlen(process->name) : strcspn(process->name, "/");
 }
 
-/* Of a process that has executed nothing its parent's program goes on. */
+/* Of a process that has executed nothing its parent's program goes on, under the same name. */
 static const char *find_build(const struct report_dataset *dataset, uint32_t number)
 {
-    const struct report_process *process = &dataset->processes.items[number - 1];
-    while (!process->build && process->parent)
-        process = &dataset->processes.items[process->parent - 1];
-    return process->build ? process->build : "";
+    const struct report_process *process = &dataset->processes.items[number - 1], *at = process;
+    while (!at->build && at->parent) {
+        at = &dataset->processes.items[at->parent - 1];
+        if (process->name && at->name && strcmp(process->name, at->name) != 0)
+            return "";
+    }
+    return at->build ? at->build : "";
 }
 
 struct report_service report_service_of(const struct report_dataset *dataset, uint32_t number,

@@ -248,6 +248,12 @@ END
         grep -q 'needs 3 runs a side, and has 1 and 1' err || fail "more than one run: $(cat err)"
     done
     cmp a.diff b.diff || fail "other costs of a run: $(diff a.diff b.diff)"
+    # What only one of the services has is no reason to refuse the others; idle CPUs are such a service.
+    sqlite3 b.db "UPDATE event SET name = 'idle' WHERE run_id = (SELECT min(id) FROM run)" || fail sqlite3
+    "$SPROF" diff b.db b.db --per run --format csv >out 2>err || fail "with an idle part: $(cat err)"
+    "$SPROF" diff b.db b.db --per run --process worker --format csv >out 2>err || fail "--process: $(cat err)"
+    "$SPROF" diff b.db b.db --process none >out 2>err && fail "--process none"
+    grep -q "no process is called" err || fail "--process none: $(cat err)"
     # What says nothing of a place gives it no name; what is given holds for all.
     "$SPROF" export -f rows --without cgroup,container a.db -o b.rows 2>err || fail "export: $(cat err)"
     [ "$(column b.rows/cost.tsv process service | grep '^worker' | sort -u)" = 'worker worker' ] || fail "$(column b.rows/cost.tsv process service | sort -u)"
