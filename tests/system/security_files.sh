@@ -120,7 +120,7 @@ END
     ! grep -q 'did not send' err || fail "the file did come: $(cat err)"
     rm "answers/$(build_id wanted_name)"
     mkfifo "answers/$(build_id wanted_name)"
-    DEBUGINFOD_TIMEOUT=1 symbolize_by_server
+    DEBUGINFOD_TIMEOUT=3 symbolize_by_server
     grep -q 'wanted_name.* may be missing: debuginfod did not send' err || fail "no word of what did not come: $(cat err)"
 }
 
