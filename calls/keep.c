@@ -32,12 +32,19 @@ static struct calls_open_caller *caller_of(struct calls_program *program,
     return &thread->callers.items[thread->callers.count - 1];
 }
 
-static int row_of(struct calls_program *program, struct calls_thread *thread, uint32_t number,
-                  uint32_t *row)
+/* A kept call's own entry, and the row of its caller; 0: none. NULL: no memory. */
+static struct calls_open_caller *entry_of(struct calls_program *program,
+                                          struct calls_thread *thread,
+                                          const struct probe_kept *kept, uint32_t *row)
 {
-    const struct calls_open_caller *caller = number ? caller_of(program, thread, number) : NULL;
-    *row = caller ? caller->row : 0;
-    return number && !caller ? SPROF_ENOMEM : 0;
+    *row = 0;
+    if (kept->caller) {
+        const struct calls_open_caller *caller = caller_of(program, thread, kept->caller);
+        if (!caller)
+            return NULL;
+        *row = caller->row;
+    }
+    return caller_of(program, thread, kept->number);
 }
 
 static int put_row(struct calls_program *program, const struct calls_thread *thread,
@@ -67,9 +74,7 @@ static int take_caller(struct calls_program *program, struct calls_thread *threa
                        const struct probe_kept *kept, const struct calls_taken_values *values)
 {
     uint32_t above;
-    if (row_of(program, thread, kept->caller, &above))
-        return SPROF_ENOMEM;
-    struct calls_open_caller *caller = caller_of(program, thread, kept->number);
+    struct calls_open_caller *caller = entry_of(program, thread, kept, &above);
     if (!caller)
         return SPROF_ENOMEM;
     caller->is_known = true;
@@ -161,9 +166,7 @@ static int take_end(struct calls_program *program, struct calls_thread *thread,
     uint64_t unread;
     const uint64_t rules = calls_late_meets(program, kept, values, kept->rules, &unread);
     uint32_t above;
-    if (row_of(program, thread, kept->caller, &above))
-        return SPROF_ENOMEM;
-    struct calls_open_caller *caller = caller_of(program, thread, kept->number);
+    struct calls_open_caller *caller = entry_of(program, thread, kept, &above);
     if (!caller)
         return SPROF_ENOMEM;
     calls_requests_name(program, caller, PROBE_LOG_FUNCTION(kept->header), values);

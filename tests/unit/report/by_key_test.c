@@ -2,8 +2,6 @@
 #include "report/dataset.h"
 #include "tests/unit/report/recorded.h"
 
-#include <sqlite3.h>
-
 /* The report as CSV; the caller frees the capture. */
 static struct captured *csv_from(struct store *store, const struct report_selection *selection,
                                  const struct report_table_options *table)
@@ -196,13 +194,7 @@ static void test_one_phase_needs_no_samples(void)
     static const char show[] = "exclusive_samples,inclusive_samples,phase,function";
     const struct report_table_options table = {.keys = keys, .key_count = 2, .show = show};
     const struct place place = place_make();
-    struct store *store;
-    sqlite3 *database;
-    example_make(&place);
-    CU_ASSERT_EQUAL_FATAL(sqlite3_open(place.path, &database), SQLITE_OK);
-    CU_ASSERT_EQUAL(sqlite3_exec(database, "DELETE FROM sample", NULL, NULL, NULL), SQLITE_OK);
-    sqlite3_close(database);
-    CU_ASSERT_EQUAL_FATAL(store_open_read(&store, place.path, NULL), 0);
+    struct store *store = example_changed(&place, "DELETE FROM sample");
     for (size_t i = 0; i < sizeof selections / sizeof *selections; i++) {
         struct captured *captured = csv_from(store, &selections[i], &table);
         assert_text(captured->text, "exclusive_samples,inclusive_samples,phase,function\r\n"

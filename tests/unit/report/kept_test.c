@@ -1,21 +1,8 @@
-/* Kept calls: why they were kept, of which request they are, and what is below their table. */
+/* Kept calls: why they were kept, of which request they are, and what is below their table. The
+ * example has a kept call 2 of request 7, made by call 1. */
 #include "tests/unit/report/recorded.h"
 
 #include <sqlite3.h>
-
-/* The example, changed by `sql`; it has a kept call 2 of request 7, made by call 1. */
-static struct store *changed(const struct place *place, const char *sql)
-{
-    struct store *store;
-    sqlite3 *database;
-    example_make(place);
-    CU_ASSERT_EQUAL_FATAL(sqlite3_open(place->path, &database), SQLITE_OK);
-    CU_ASSERT_EQUAL(sqlite3_exec(database, sql, NULL, NULL, NULL), SQLITE_OK);
-    assert_text(sqlite3_errmsg(database), "not an error");
-    sqlite3_close(database);
-    CU_ASSERT_EQUAL_FATAL(store_open_read(&store, place->path, NULL), 0);
-    return store;
-}
 
 static void finish(struct store *store, const struct place *place)
 {
@@ -47,7 +34,7 @@ static void test_conditions(void)
         const struct place place = place_make();
         char why[100] = "";
         char *sql = sqlite3_mprintf("UPDATE keep_rule SET text = %Q", rules[i][0]);
-        struct store *store = changed(&place, sql);
+        struct store *store = example_changed(&place, sql);
         CU_ASSERT_EQUAL(report_each_kept(store, &(struct report_selection){0}, note_why, why, NULL),
                         0);
         assert_text(why, rules[i][1]);
@@ -91,7 +78,7 @@ static struct captured *kept(struct store *store, const char *format, const char
 static void test_request_of_run(void)
 {
     const struct place place = place_make();
-    struct store *store = changed(&place, second_run);
+    struct store *store = example_changed(&place, second_run);
     struct captured *captured = kept(store, "csv", NULL);
     assert_text(captured->text, "request\r\n\r\n7\r\n\r\n7\r\n");
     capture_free(captured);
@@ -108,7 +95,7 @@ static void test_labels_that_are_numbers(void)
     for (size_t i = 0; i < sizeof labels / sizeof *labels; i++) {
         const struct place place = place_make();
         char *sql = sqlite3_mprintf("UPDATE request_part SET label = %Q", labels[i]);
-        struct store *store = changed(&place, sql);
+        struct store *store = example_changed(&place, sql);
         struct captured *captured = kept(store, "csv", labels[i]);
         assert_text(captured->text, "request\r\n\r\n7\r\n");
         capture_free(captured);
@@ -135,7 +122,7 @@ static void test_runs_without_states(void)
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         const struct place place = place_make();
         char *sql = sqlite3_mprintf("%s %s", second_run, cases[i][0]);
-        struct store *store = changed(&place, sql);
+        struct store *store = example_changed(&place, sql);
         struct captured *captured = kept(store, "text", NULL);
         const char *note = strstr(captured->text, "how long");
         const size_t length = note ? strcspn(note, "\n") : 0;

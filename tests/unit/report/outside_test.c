@@ -2,8 +2,6 @@
 #include "report/dataset_parts.h"
 #include "tests/unit/report/recorded.h"
 
-#include <sqlite3.h>
-
 /* Names are as short as in tables. */
 static void test_callees(void)
 {
@@ -12,13 +10,7 @@ static void test_callees(void)
         " WHERE name = 'A2'";
     const struct place place = place_make();
     struct sprof_str out = {0};
-    struct store *store;
-    sqlite3 *database;
-    example_make(&place);
-    CU_ASSERT_EQUAL_FATAL(sqlite3_open(place.path, &database), SQLITE_OK);
-    CU_ASSERT_EQUAL(sqlite3_exec(database, longer, NULL, NULL, NULL), SQLITE_OK);
-    sqlite3_close(database);
-    CU_ASSERT_EQUAL_FATAL(store_open_read(&store, place.path, NULL), 0);
+    struct store *store = example_changed(&place, longer);
     CU_ASSERT_EQUAL(report_outside_append(&out, store, 1, NULL), 0);
     assert_text(out.text, "[prog] std::vector::push_back 700 ns");
     sprof_str_clear(&out);

@@ -6,6 +6,7 @@
 #include "tests/unit/store/recording.h"
 
 #include <CUnit/CUnit.h>
+#include <sqlite3.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -35,6 +36,20 @@ static inline void capture_free(struct captured *captured)
     fclose(captured->out);
     free(captured->text);
     free(captured);
+}
+
+/* The example after a change by `sql`, open for reading. */
+static inline struct store *example_changed(const struct place *place, const char *sql)
+{
+    struct store *store;
+    sqlite3 *database;
+    example_make(place);
+    CU_ASSERT_EQUAL_FATAL(sqlite3_open(place->path, &database), SQLITE_OK);
+    CU_ASSERT_EQUAL(sqlite3_exec(database, sql, NULL, NULL, NULL), SQLITE_OK);
+    assert_text(sqlite3_errmsg(database), "not an error");
+    sqlite3_close(database);
+    CU_ASSERT_EQUAL_FATAL(store_open_read(&store, place->path, NULL), 0);
+    return store;
 }
 
 /* A style of the format of that name. */

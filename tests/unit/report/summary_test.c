@@ -1,8 +1,6 @@
 #include "report/quality.h"
 #include "tests/unit/report/recorded.h"
 
-#include <sqlite3.h>
-
 static void test_summary(void)
 {
     struct captured *captured = capture();
@@ -64,13 +62,7 @@ static void assert_says(const char *change, const char *text)
     const struct place place = place_make();
     struct captured *captured = capture();
     const struct report_summary_options options = {.path = "a.db", .note = ""};
-    struct store *store;
-    sqlite3 *database;
-    example_make(&place);
-    CU_ASSERT_EQUAL_FATAL(sqlite3_open(place.path, &database), SQLITE_OK);
-    CU_ASSERT_EQUAL(sqlite3_exec(database, change, NULL, NULL, NULL), SQLITE_OK);
-    sqlite3_close(database);
-    CU_ASSERT_EQUAL_FATAL(store_open_read(&store, place.path, NULL), 0);
+    struct store *store = example_changed(&place, change);
     CU_ASSERT_EQUAL(report_summary(captured->out, store, &options, NULL), 0);
     if (!strstr(captured_text(captured), text))
         fprintf(stderr, "no '%s' in:\n%s", text, captured->text);
