@@ -12,7 +12,6 @@ static struct plan_function functions[FUNCTIONS];
 static void begin(void)
 {
     made_begin_with(&made, &in_memory, functions, FUNCTIONS);
-    made.trace.clock.tick_ns = 1;
     made.session.times.now_ns = 100 * (uint64_t)SECOND;
 }
 

@@ -65,6 +65,7 @@ static inline void made_begin(struct made *made, const struct made_way *way, uin
     made_program_begin(&made->session.probing, &made->trace.probing, &way->way, &made->log,
                        capacity);
     made_calls_begin(&made->session, &made->trace, &way->reader);
+    made->trace.clock.tick_ns = 1;
 }
 
 static inline void made_begin_with(struct made *made, const struct made_way *way,
