@@ -110,6 +110,22 @@ static bool is_parameter(const char *text, size_t begin, size_t end)
     return end - begin == 1 && text[begin] >= 'A' && text[begin] <= 'Z';
 }
 
+/* Whether a component names the type that a function is of, as "<impl T>" does: the module in which
+ * that stands, written before it, says nothing more. */
+static bool is_rust_impl(const struct shortened *name, const struct names_part *part)
+{
+    return begins(name->text + part->begin, "<impl ") &&
+           names_closing(name->text, part->begin) == part->end;
+}
+
+static bool stands_before_impl(const struct shortened *name, size_t index)
+{
+    while (++index < name->parsed->count)
+        if (is_rust_impl(name, &name->parsed->parts[index]))
+            return true;
+    return false;
+}
+
 /* "<alloc::vec::Vec<T> as Drop>" is of Vec. False where the component is no such. */
 static bool put_rust_type(const struct shortened *name, const struct names_part *part)
 {
@@ -128,6 +144,8 @@ static bool put_rust_type(const struct shortened *name, const struct names_part 
         put_list(name, as + strlen(" as "), end);
     else if (as)
         put_list(name, begin, as);
+    else if (of && is_parameter(text, (size_t)(of - text) + strlen(" for "), end))
+        put_list(name, begin + strlen("impl "), (size_t)(of - text));
     else if (of)
         put_list(name, (size_t)(of - text) + strlen(" for "), end);
     else
@@ -195,7 +213,8 @@ static bool is_left_out(const struct shortened *name, size_t index)
     const struct names_part *part = &name->parsed->parts[index];
     if (index + 1 == name->parsed->count)
         return index && is_rust_hash(name->text, part);
-    return names_is_noise(name->text + part->begin, part->end - part->begin) ||
+    return (!shows_arguments(name) && stands_before_impl(name, index)) ||
+           names_is_noise(name->text + part->begin, part->end - part->begin) ||
            begins(name->text + part->begin, "{impl#");
 }
 

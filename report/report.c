@@ -63,7 +63,7 @@ static int write_first_screen(FILE *out, struct store *store, const struct repor
 {
     const struct report_style *style = &request->style;
     const struct report_first_screen screen = {.functions = 7,
-                                               .path_rows = 7,
+                                               .path_rows = 9,
                                                .titled = true,
                                                .full_names = style->full_names,
                                                .color = style->color,

@@ -122,7 +122,7 @@ static int write_summary(FILE *out, struct report_dataset *dataset, uint64_t mod
 {
     static const char prefix[] = "sprof: ";
     const struct report_first_screen screen = {
-        .functions = 5, .path_rows = 7, .columns = options->columns ? options->columns : 100};
+        .functions = 5, .path_rows = 9, .columns = options->columns ? options->columns : 100};
     struct quality_parts parts = {0}, all = {0}, notes = {0};
     if (report_quality_one_line(dataset, &parts) || say_file(dataset, &parts, options->path) ||
         say_samples(dataset, &all) || say_costs(dataset, &all, modules) ||

@@ -242,21 +242,30 @@ static int add_row(struct layout *layout, const struct model_path *path, const c
 /* The only child of a path, where it has nearly its cost; else 0. */
 static uint32_t next_in_chain(const struct layout *layout, uint32_t id)
 {
-    const unsigned percent =
-        layout->tree->fold_percent ? layout->tree->fold_percent : REPORT_FOLD_PERCENT;
     const uint32_t child = layout->leaves[id].first_child;
     const uint64_t all = value_of(layout, path_of(layout, id), BY_INCLUSIVE);
     if (!child || layout->leaves[child].next_sibling ||
         (double)value_of(layout, path_of(layout, child), BY_INCLUSIVE) * 100 <
-            (double)all * percent)
+            (double)all * REPORT_FOLD_PERCENT)
         return 0;
     return child;
+}
+
+/* The nearest landmark below a path, or the path itself. */
+static uint32_t next_landmark(const struct layout *layout, uint32_t id)
+{
+    uint32_t next = layout->leaves[id].first_child;
+    while (next && !layout->tree->landmarks[next])
+        next = layout->leaves[next].first_child;
+    return next ? next : id;
 }
 
 /* The last path of the chain below one, or the path itself. A chain ends early at the program's
  * innermost function: what it calls of libraries says less than its name. */
 static uint32_t last_in_chain(const struct layout *layout, uint32_t id)
 {
+    if (layout->tree->landmarks)
+        return next_landmark(layout, id);
     uint32_t last = id, innermost = id;
     for (uint32_t next; (next = next_in_chain(layout, last)); last = next)
         if (report_dataset_is_own(layout->tree->dataset, path_of(layout, next)->function))

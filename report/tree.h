@@ -17,11 +17,11 @@ struct report_tree {
     struct model_cost base; /* what the share is of that rows need to be shown */
     bool has_exclusive;
     const char *path_title; /* of the column of names; NULL: "call path" */
-    /* The only paths that are shown, as ids; NULL: those with a share of the base. And what a frame
-     * needs of the one above to be folded with it; 0: the usual share. */
+    /* The only paths that are shown, as ids; NULL: those with a share of the base. And which paths,
+     * by id, end a chain that is folded; NULL: those with less of the cost than usual. */
     const uint32_t *only;
     size_t only_count;
-    unsigned fold_percent;
+    const bool *landmarks;
     uint32_t group_module; /* its functions are no names, and never folded; 0: there are none */
     bool own_paths;        /* `paths` is that of the dataset: what is inlined is known */
     bool callers; /* below a root are its callers: the nearest is never folded away, and exclusive
@@ -50,9 +50,9 @@ int report_turn_round(const struct report_dataset *dataset, double min_percent,
 int report_table_of_paths(struct table *table, const struct report_tree *tree,
                           struct sprof_error *error);
 
-/* The hottest path of the dataset, folded into about `rows` rows, and below its end the calls that
- * share its cost. No rows where no path is longer than a frame. 0 or a negative code with *error
- * filled. */
+/* The hottest path of the dataset, folded into `rows` rows (more where its ends need them), with
+ * the frames at which its cost splits, and below its end the calls that share its cost. No rows
+ * where no path is longer than a frame. 0 or a negative code with *error filled. */
 int report_table_of_hottest(struct table *table, struct report_dataset *dataset, size_t rows,
                             struct sprof_error *error);
 

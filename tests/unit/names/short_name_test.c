@@ -85,8 +85,13 @@ static void test_other_languages(void)
     check_short("<alloc::vec::Vec<T> as core::ops::Drop>::drop", "alloc::vec::Vec::drop");
     check_short("<T as core::convert::Into<U>>::into", "core::convert::Into::into");
     check_short("<&T as core::convert::Into<U>>::into", "core::convert::Into::into");
-    check_short("core::fmt::num::<impl core::fmt::Display for u32>::fmt",
-                "core::fmt::num::u32::fmt");
+    check_short("core::fmt::num::<impl core::fmt::Display for u32>::fmt", "u32::fmt");
+    check_short("core::cmp::impls::<impl core::cmp::PartialEq<&B> for &A>::eq",
+                "core::cmp::PartialEq::eq");
+    check_short("hashbrown::rustc_entry::<impl hashbrown::map::HashMap<K,V,S,A>>::rustc_entry",
+                "hashbrown::map::HashMap::rustc_entry");
+    check("alloc::slice::<impl [T]>::sort", NAMES_SHORT, "[T]::sort");
+    check("alloc::slice::<impl [T]>::sort", NAMES_ARGUMENTS, "alloc::slice::<impl [T]>::sort");
     check_short("core::ptr::drop_in_place::<alloc::vec::Vec<u8>>", "core::ptr::drop_in_place");
     check_short("app::run::h0123456789abcdef", "app::run");
     check_short("core[0123456789abcdef]::ptr::read::<u8>", "core::ptr::read");

@@ -110,6 +110,33 @@ static void test_branches_of_the_hottest_path(void)
     report_dataset_release(&dataset);
 }
 
+/* A long path keeps the frames at which its cost splits; the others are folded. */
+static void test_splits_of_the_hottest_path(void)
+{
+    struct report_dataset dataset = {0};
+    const uint32_t app = add_module(&dataset, "app", MODEL_KIND_APP);
+    uint32_t path = 0;
+    for (size_t i = 0; i < 30; i++) {
+        char *name = sprof_arena_text(&dataset.arena, (char[]){'f', (char)('a' + i % 26), 0});
+        const uint64_t self = i == 9 ? 40 : i == 17 ? 20 : i == 29 ? 35 : i < 5 ? 1 : 0;
+        path = add_path(&dataset, path, add_function(&dataset, app, name), self);
+    }
+    finish_dataset(&dataset);
+    struct table table;
+    CU_ASSERT_EQUAL_FATAL(report_table_of_hottest(&table, &dataset, 7, NULL), 0);
+    CU_ASSERT_EQUAL(report_table_show(&table, "samples,function", NULL), 0);
+    same_text(text_of(&table, 100), "  samples  hottest path\n"
+                                    "      100  fa\n"
+                                    "       99  └ … 8 frames\n"
+                                    "       95    └ fj\n"
+                                    "       55      └ … 7 frames\n"
+                                    "       55        └ fr\n"
+                                    "       35          └ … 11 frames\n"
+                                    "       35            └ fd\n");
+    report_table_release(&table);
+    report_dataset_release(&dataset);
+}
+
 void sprof_suite_report_tree(void);
 void sprof_suite_report_tree(void)
 {
@@ -117,5 +144,6 @@ void sprof_suite_report_tree(void)
     CU_add_test(suite, "limits keep trees connected", test_limits_keep_trees_connected);
     CU_add_test(suite, "least shares keep trees connected", test_least_shares_keep_trees_connected);
     CU_add_test(suite, "branches of the hottest path", test_branches_of_the_hottest_path);
+    CU_add_test(suite, "splits of the hottest path", test_splits_of_the_hottest_path);
     CU_add_test(suite, "order is by cost, then name", test_order_is_by_cost_then_name);
 }
