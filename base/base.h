@@ -20,6 +20,7 @@
 #include "base/message.h"
 #include "base/own_directory.h"
 #include "base/place.h"
+#include "base/place_write.h"
 #include "base/proc.h"
 #include "base/str.h"
 #include "base/suggest.h"

@@ -1,6 +1,8 @@
 /* Writes a file beside its place and moves it there when it is complete. */
 #include "cli/output.h"
 
+#include "base/place_write.h"
+
 #include <errno.h>
 #include <fcntl.h>
 #include <string.h>
@@ -31,12 +33,8 @@ static int find_place(struct sprof_place *place, const char *path, struct sprof_
     if (result == -EISDIR)
         return refuse_directory(path, error);
     errno = -result;
-    return result == -ELOOP
-               ? sprof_error_set(error, SPROF_EUSAGE, 0,
-                                 "%s leads through the symbolic link %s, which another user could "
-                                 "have made: name the file it should lead to with -o",
-                                 path, place->link)
-               : failed(path, error);
+    return result == -ELOOP ? sprof_place_refuse_link(place, path, SPROF_EUSAGE, error)
+                            : failed(path, error);
 }
 
 /* What is there now: 0 with its facts, 1: nothing, or a code. */

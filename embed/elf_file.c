@@ -4,7 +4,7 @@
 #include "arch/arch.h"
 #include "base/compat.h"
 #include "base/file.h"
-#include "base/place.h"
+#include "base/place_write.h"
 
 #include <elf.h>
 #include <errno.h>
@@ -513,47 +513,18 @@ static void write_sections(const struct writing *writing)
     header->e_shoff = writing->headers;
 }
 
-static bool write_whole(int fd, const uint8_t *bytes, uint64_t size)
-{
-    for (uint64_t done = 0; done < size;) {
-        const ssize_t wrote = write(fd, bytes + done, (size_t)(size - done));
-        if (wrote < 0 && errno == EINTR)
-            continue;
-        if (wrote <= 0)
-            return false;
-        done += (uint64_t)wrote;
-    }
-    return true;
-}
-
-/* A file of another name takes the output's place when it is whole. */
 static int put(const struct writing *writing, const char *output, struct sprof_error *error)
 {
     struct sprof_place place;
-    char name[NAME_MAX + 1];
-    int saved = -sprof_place_find(&place, output), fd = -1;
-    bool done = false;
-    if (!saved && place.opened_fd >= 0)
-        saved = EINVAL;
-    else if (!saved && (fd = sprof_place_make_temporary(&place, name)) < 0)
-        saved = -fd;
-    else if (!saved) {
-        done = write_whole(fd, writing->out, writing->size) && !fchmod(fd, writing->file->mode);
-        saved = errno;
-    }
-    if (fd >= 0 &&
-        (close(fd) ||
-         (done && renameat(place.directory_fd, name, place.directory_fd, place.name))) &&
-        done) {
-        saved = errno;
-        done = false;
-    }
-    if (!done && fd >= 0)
-        unlinkat(place.directory_fd, name, 0);
+    int result = sprof_place_find(&place, output);
+    if (result == -ELOOP)
+        return sprof_place_refuse_link(&place, output, SPROF_EPERMISSION, error);
+    if (!result)
+        result = sprof_place_write(&place, writing->out, writing->size, writing->file->mode);
     sprof_place_close(&place);
-    return done ? 0
-                : sprof_error_set(error, SPROF_EIO, saved, "cannot write %s: %s", output,
-                                  strerror(saved));
+    return result ? sprof_error_set(error, SPROF_EIO, -result, "cannot write %s: %s", output,
+                                    strerror(-result))
+                  : 0;
 }
 
 /* Where everything is, from the end of the segment on. */

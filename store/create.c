@@ -1,4 +1,5 @@
 /* Creates a database for a recording, or opens one to add a run. */
+#include "base/place_write.h"
 #include "store/database.h"
 #include "store/empty.h"
 #include "store/header.h"
@@ -95,7 +96,7 @@ static int find_place(struct sprof_place *place, const char *path, struct sprof_
     const int status = store_refuse_link(path, error);
     const int found = status ? 0 : sprof_place_find(place, path);
     if (status || found == -ELOOP)
-        return status ? status : store_refuse_way(path, place, error);
+        return status ? status : sprof_place_refuse_link(place, path, SPROF_EPERMISSION, error);
     if (found == -EISDIR || place->opened_fd >= 0)
         return sprof_error_set(error, SPROF_EFORMAT, 0,
                                "%s is not a file that can hold a recording; name another one",

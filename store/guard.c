@@ -1,5 +1,6 @@
 /* Has SQLite open its files by the descriptor of their directory, and checks what it opened. */
 #include "store/guard.h"
+#include "base/place_write.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -89,15 +90,6 @@ void store_guard_install(void)
 
 /* == Guards == */
 
-int store_refuse_way(const char *path, const struct sprof_place *place, struct sprof_error *error)
-{
-    return sprof_error_set(error, SPROF_EPERMISSION, ELOOP,
-                           "%s leads through the symbolic link %s, which another user could have "
-                           "made, and sprof does not write through such links; name the file that "
-                           "it should lead to",
-                           path, place->link);
-}
-
 static bool is_trusted(int directory_fd)
 {
     struct stat facts;
@@ -120,7 +112,7 @@ int store_guard_begin(struct store_guard *guard, const char *path, bool writable
     const int found = sprof_place_find(&guard->place, real ? real : path);
     free(real);
     if (found == -ELOOP)
-        return store_refuse_way(path, &guard->place, error);
+        return sprof_place_refuse_link(&guard->place, path, SPROF_EPERMISSION, error);
     if (found)
         return refuse(path, -found, error);
     if (guard->place.opened_fd >= 0 ||

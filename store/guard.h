@@ -30,7 +30,4 @@ void store_guard_end(struct store_guard *guard);
 /* To be called once, before SQLite opens anything. */
 void store_guard_install(void);
 
-/* SPROF_EPERMISSION of a path with a link that another user could have made. */
-int store_refuse_way(const char *path, const struct sprof_place *place, struct sprof_error *error);
-
 #endif

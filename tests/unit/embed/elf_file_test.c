@@ -178,6 +178,14 @@ static void test_outputs(void)
     CU_ASSERT_TRUE(embed_elf_write(&file, "/nonexistent/copy", &section, 1, &error) < 0);
     CU_ASSERT_PTR_NOT_NULL(strstr(error.message, "/nonexistent"));
     CU_ASSERT_TRUE(embed_elf_write(&file, directory, &section, 1, &error) < 0);
+    /* A link in a directory that others write. */
+    char shared[80], link[96];
+    snprintf(shared, sizeof shared, "%s/shared", directory);
+    snprintf(link, sizeof link, "%s/link", shared);
+    CU_ASSERT_TRUE(!mkdir(shared, 0700) && !chmod(shared, 0777) && !symlink(copy, link));
+    CU_ASSERT_EQUAL(embed_elf_write(&file, link, &section, 1, &error), SPROF_EPERMISSION);
+    CU_ASSERT_PTR_NOT_NULL(strstr(error.message, "the symbolic link link, which another user"));
+    CU_ASSERT_PTR_NOT_NULL(strstr(error.message, "name the file that it should lead to"));
     embed_elf_release(&file);
     CU_ASSERT_EQUAL_FATAL(embed_elf_read(&file, program, &error), 0);
     embed_elf_place(&file, &section, 1);
