@@ -149,6 +149,23 @@ static bool makes_any_call(const struct probing_program *program, const struct p
            !strcmp(function->linkage_name, "syscall") && probing_is_glibc(file->path);
 }
 
+/* The tier of functions by which a child of vfork begins and ends; 0: none of these. */
+static enum probe_tier tier_at_vfork(const struct probing_program *program, uint32_t file,
+                                     const struct plan_function *function)
+{
+    static const char *const ends[] = {"execve", "__execve", "execveat", "fexecve",
+                                       "_exit",  "_Exit",    "__exit"};
+    const char *name = function->linkage_name, *path = program->files.items[file].path;
+    if (!program->way->has_agent || !name || !(may_leave_frames(path) || inject_raw_is_for(path)))
+        return PROBE_OFF;
+    if (!strcmp(name, "vfork") || !strcmp(name, "__vfork"))
+        return PROBE_VFORK;
+    for (size_t i = 0; i < sizeof ends / sizeof *ends; i++)
+        if (!strcmp(name, ends[i]))
+            return PROBE_GONE;
+    return PROBE_OFF;
+}
+
 /* See <sprof.h>. */
 static bool remarks(const struct probing_program *program, const struct plan_function *function)
 {
@@ -179,6 +196,8 @@ static enum probe_tier tier_of(const struct probing_program *program,
         return PROBE_CLONE;
     if (makes_any_call(program, &program->files.items[probe->file], function))
         return PROBE_SYSCALL;
+    if (tier_at_vfork(program, probe->file, function))
+        return tier_at_vfork(program, probe->file, function);
     if (leaves(function) && stops_at_thunks(program->files.items[probe->file].path))
         return PROBE_UNWIND;
     if (leaves(function) && program->way->has_agent && plan_throws(function->linkage_name))
@@ -216,6 +235,7 @@ static bool is_needed(const struct probing_program *program, uint32_t file,
            probing_heap_operation(&program->options, &program->files.items[file], function) ||
            sees_clock_go(program, file, function) || remarks(program, function) ||
            clones(program, &program->files.items[file], function) ||
+           tier_at_vfork(program, file, function) ||
            makes_any_call(program, &program->files.items[file], function);
 }
 

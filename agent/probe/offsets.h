@@ -61,8 +61,8 @@
 #define THREAD_EDGE_R11 264
 
 /* struct probe_slot, and the table */
-#define SLOT_POINTER 336
-#define SLOT_TID 344
+#define SLOT_POINTER 352
+#define SLOT_TID 360
 #define TABLE_SLOT_BITS 9
 #define TABLE_BITS 14
 #define TABLE_FACTOR 0x61c88647

@@ -152,6 +152,8 @@ static inline bool leaves_frames(uint8_t tier)
 static SAVES_ALL __attribute__((noinline)) void see_clone(struct thread *thread, uint64_t flags)
 {
     enum { VM = 0x100, VFORK = 0x4000, THREAD = 0x10000, SET_TLS = 0x80000 }; /* CLONE_… */
+    if ((flags & (VM | VFORK)) == (VM | VFORK))
+        thread->vfork_slot = 0; /* this child has a stack of its own */
     if ((flags & (VM | VFORK)) != VM)
         return;
     if (!(flags & THREAD))
@@ -160,8 +162,8 @@ static SAVES_ALL __attribute__((noinline)) void see_clone(struct thread *thread,
         probe_share_thread(thread);
 }
 
-static SAVES_ALL __attribute__((noinline)) void see_system_call(struct thread *thread,
-                                                                const struct probe_saved *saved)
+static SAVES_ALL __attribute__((noinline)) void
+see_system_call(struct thread *thread, uint64_t slot, const struct probe_saved *saved)
 {
     enum { SET_SECCOMP = 22, MODE_STRICT = 1 }; /* PR_SET_SECCOMP, SECCOMP_MODE_STRICT */
     switch (saved->rdi) {
@@ -175,6 +177,28 @@ static SAVES_ALL __attribute__((noinline)) void see_system_call(struct thread *t
         probe_note_filter();
         if (!saved->rsi) /* SECCOMP_SET_MODE_STRICT */
             probe_clock_goes(thread, SET_SECCOMP, MODE_STRICT);
+        break;
+    case SYS_execve:
+    case SYS_execveat:
+    case SYS_exit:
+    case SYS_exit_group: probe_vfork_ends(thread, slot); break;
+    default: break;
+    }
+}
+
+/* What functions of libc are about to do. */
+static SAVES_ALL __attribute__((noinline)) void
+see_tier(struct thread *thread, uint8_t tier, uint64_t slot, const struct probe_saved *saved)
+{
+    switch (tier) {
+    case PROBE_CLOCK: probe_clock_goes(thread, saved->rdi, saved->rsi); break;
+    case PROBE_CLONE: see_clone(thread, saved->rdx); break;
+    case PROBE_SYSCALL: see_system_call(thread, slot, saved); break;
+    case PROBE_VFORK: probe_vfork(thread, slot); break;
+    case PROBE_GONE: probe_vfork_ends(thread, slot); break;
+    case PROBE_UNWIND:
+        if (has_begun(thread))
+            probe_leave_chain(thread);
         break;
     default: break;
     }
@@ -300,7 +324,7 @@ static inline void note_stack(const struct thread *thread, uint32_t function, ui
 SAVES_ALL int probe_entered(uint32_t function, uint64_t slot, const struct probe_saved *saved)
 {
     struct thread *thread = probe_own_thread();
-    if (!*probe_inside.alive && !probe_begin_process(thread))
+    if (!*probe_inside.alive && !probe_begin_process(thread, function))
         return 1;
     uint8_t tiers =
         atomic_load_explicit(&probe_inside.shared->tiers[function], memory_order_relaxed);
@@ -313,14 +337,8 @@ SAVES_ALL int probe_entered(uint32_t function, uint64_t slot, const struct probe
         return see_bytes(thread, function, slot, saved);
     if (tier == PROBE_OFF)
         return 1;
-    if (tier == PROBE_CLOCK)
-        probe_clock_goes(thread, saved->rdi, saved->rsi);
-    if (tier == PROBE_CLONE)
-        see_clone(thread, saved->rdx);
-    if (tier == PROBE_SYSCALL)
-        see_system_call(thread, saved);
-    if (tier == PROBE_UNWIND && has_begun(thread))
-        probe_leave_chain(thread);
+    if (tier > PROBE_BYTES)
+        see_tier(thread, tier, slot, saved);
     if (!has_begun(thread) && !probe_begin_thread(thread)) {
         count_untracked(function, tiers);
         return 1;

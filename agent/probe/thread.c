@@ -95,6 +95,7 @@ bool probe_begin_thread(struct thread *thread)
     thread->stack_mark = 0;
     thread->next_jumper = 0;
     thread->flying_at = 0;
+    thread->vfork_slot = 0;
     thread->ring = (struct probe_ring *)(slabs + probe_inside.slab_count * probe_inside.slab_bytes +
                                          probe_ring_offset(i));
     thread->stats = (struct probe_stat *)slab;
@@ -159,13 +160,14 @@ static void renew_forked(const struct probe_shared *shared, uint32_t pid)
     }
 }
 
-bool probe_begin_process(struct thread *thread)
+bool probe_begin_process(struct thread *thread, uint32_t function)
 {
     enum { WAITS = 1000 };
     struct probe_shared *shared = probe_inside.shared;
     _Atomic uint64_t *page = (_Atomic uint64_t *)(uintptr_t)probe_inside.alive;
     uint64_t first = 0;
-    if (!probe_inside.follows_forks)
+    if (!probe_inside.follows_forks ||
+        (atomic_load(&shared->tiers[function]) & ~(PROBE_QUIET | PROBE_COVER)) == PROBE_GONE)
         return false;
     const uint32_t pid = (uint32_t)inside_call(SYS_getpid, 0, 0, 0, 0, 0, 0);
     const uint32_t tid = (uint32_t)inside_call(SYS_gettid, 0, 0, 0, 0, 0, 0);

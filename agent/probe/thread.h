@@ -82,6 +82,7 @@ struct thread {
     uint64_t flying_at;      /* slot where an exception began, or went on, on its own stack; 0: none
                                 leaves calls */
     uint64_t flying;         /* its header, or another address */
+    uint64_t vfork_slot;     /* of the last vfork, on its own stack; 0: none */
 };
 
 /* A call point and its callee share a slot. The point uses the record of the slot 1 TiB away, where
@@ -174,6 +175,12 @@ void probe_warn_of_stack(struct thread *thread, uint32_t function, uint64_t slot
 void probe_clock_goes(struct thread *thread, uint64_t option, uint64_t value)
     __attribute__((visibility("hidden"))) SAVES_ALL;
 
+/* At vfork, and where a child of it may end. */
+void probe_vfork(struct thread *thread, uint64_t slot)
+    __attribute__((visibility("hidden"))) SAVES_ALL;
+void probe_vfork_ends(struct thread *thread, uint64_t slot)
+    __attribute__((visibility("hidden"))) SAVES_ALL;
+
 /* Lets open calls return to their callers. */
 void probe_leave_chain(struct thread *thread) __attribute__((visibility("hidden"))) SAVES_ALL;
 
@@ -199,7 +206,8 @@ bool probe_begin_thread(struct thread *thread) __attribute__((visibility("hidden
 /* Call it before another thread or process shares the data. Calls of both are only counted. */
 void probe_share_thread(struct thread *thread) __attribute__((visibility("hidden"))) SAVES_ALL;
 
-/* The first probe of a forked process. False: it is not measured. */
-bool probe_begin_process(struct thread *thread) __attribute__((visibility("hidden"))) SAVES_ALL;
+/* The first probe of a forked process, at a function. False: it is not measured. */
+bool probe_begin_process(struct thread *thread, uint32_t function)
+    __attribute__((visibility("hidden"))) SAVES_ALL;
 
 #endif

@@ -100,7 +100,7 @@ for path, was, became, reason in mutate.read_table("equivalent", 4):
 # What hangs is ended with all that it started, in process groups of their own, too.
 marked = "import os, time; os.setpgid(0, 0); print(os.getpid(), flush=True); time.sleep(60)"
 with tempfile.NamedTemporaryFile("r") as file:
-    assert mutate.run_within(["sh", "-c", f"{sys.executable} -c '{marked}' >{file.name} & sleep 60"], 5, os.environ) is None
+    assert mutate.run_within(["sh", "-c", f"{sys.executable} -c '{marked}' >{file.name} & sleep 60"], 2, os.environ)[0] is None
     pid = int(file.read())
 for _ in range(50):
     try:
@@ -112,4 +112,39 @@ for _ in range(50):
     time.sleep(0.1)
 else:
     sys.exit("what hung is still there")
-assert mutate.run_within(["sh", "-c", "echo said; exit 3"], 60, os.environ) == (3, "said\n")
+assert mutate.run_within(["sh", "-c", "echo said; exit 3"], 60, os.environ)[:2] == (3, "said\n")
+
+
+# Unit tests come first. What fails without a fault is left out, and a test that fails once by chance kills none.
+class Tried(mutate.Tree):
+    def __init__(self, *answers):
+        super().__init__("/none")
+        self.answers, self.seen = list(answers), []
+
+    def run_tests(self, tests, limit, *options):
+        self.seen.append((tests, *options))
+        return self.answers.pop(0), 1
+
+    def make(self, targets):
+        return subprocess.CompletedProcess(targets, 0, "")
+
+    def names_of(self, tests):
+        return ["unit_a", "b", "c"]
+
+
+def tried(*answers, left_out=()):
+    tree = Tried(*answers)
+    name, _ = tree.failed("x", 60, left_out)
+    assert not tree.answers, tree.answers
+    return name, tree.seen
+
+
+unit, rest = ("x", "--stop-on-failure", "-L", "^unit$"), ("x", "--stop-on-failure", "-LE", "^unit$")
+assert tried(["unit_a"]) == ("unit_a", [unit])
+assert tried([], ["b"], ["b"]) == ("b", [unit, rest, ("^(b)$",)])
+assert tried([], ["b"], [], []) == (None, [unit, rest, ("^(b)$",), (*rest, "-E", "^(b)$")])
+assert tried([], [], left_out=["c"]) == (None, [(*unit, "-E", "^(c)$"), (*rest, "-E", "^(c)$")])
+assert tried([], None)[0] == "not ended within 60 s"
+assert Tried(["b", "c"], ["c"]).check([], "x") == (34, ["c"])
+assert Tried([]).check([], "x") == (34, [])
+assert Tried(["unit_a", "b", "c"], ["unit_a", "b", "c"]).check([], "x")[0] == 0

@@ -107,6 +107,57 @@ END
     traced w --children -- ./vfork
     db=w.db
     [ "$(left waitpid) $(left usleep)" = "4 4" ] || fail "of several programs: $(left waitpid) $(left usleep) calls"
+    # Its calls have ended with it, though the parent's next probe is much later; also those below a program that is not there.
+    cat >spins.c <<'END'
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+#define NI __attribute__((noinline, noclone))
+static volatile int lost;
+static char *const words[] = {"true", 0};
+NI void ends(void) { _exit(0); }
+NI void tries(void) { execv("/nowhere/true", words); lost++; }
+NI void child(int i)
+{
+    if (i == 1)
+        ends();
+    if (i == 2)
+        tries();
+    execv("/bin/true", words);
+    _exit(1);
+}
+NI int parent(int i)
+{
+    struct timespec begin, now;
+    const pid_t pid = vfork();
+    if (!pid)
+        child(i);
+    clock_gettime(CLOCK_MONOTONIC, &begin);
+    do
+        clock_gettime(CLOCK_MONOTONIC, &now);
+    while ((now.tv_sec - begin.tv_sec) * 1000000000L + now.tv_nsec - begin.tv_nsec < 300000000);
+    return pid;
+}
+int main(void)
+{
+    int sum = 0;
+    for (int i = 0; i < 3; i++)
+        sum += parent(i);
+    while (wait(0) > 0)
+        ;
+    return sum == 0 || lost != 1;
+}
+END
+    cc -O2 -g spins.c -o spins || fail "no program"
+    for options in "" --children; do
+        # shellcheck disable=SC2086
+        traced s $options --module spins -- ./spins
+        db=s.db
+        share parent "self_ns > 0.3 * total_ns AND calls = 3 AND in_flight = 0"
+        share child "total_ns < 600000000 AND calls = 3 AND in_flight = 0 AND abnormal = 3"
+        share ends "calls = 1 AND in_flight = 0"
+        share tries "calls = 1 AND in_flight = 0"
+    done
     db=t.db
     # The last program has no PLT, and measures calls through what no code reads.
     [ "$(left getppid)" = 0 ] && [ "$(./program | cut -d' ' -f2)" = 1 ] || fail "a compared function: $(left getppid) calls"

@@ -189,6 +189,9 @@ static void test_tiers(void)
         {"/usr/lib/libc.so.6", "prctl", PLAN_PROLOGUE, PROBE_CLOCK, false},
         {"/usr/lib/libc.so.6", "clone", PLAN_PROLOGUE, PROBE_CLONE, false},
         {"/usr/lib/libc.so.6", "syscall", PLAN_PROLOGUE, PROBE_SYSCALL, false},
+        {"/usr/lib/libc.so.6", "vfork", PLAN_PROLOGUE, PROBE_VFORK, true},
+        {"/usr/lib/libc.so.6", "execve", PLAN_PROLOGUE, PROBE_GONE, false},
+        {"/usr/lib/libc.so.6", "_Exit", PLAN_PROLOGUE, PROBE_GONE, false},
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         static struct choosing choosing;
@@ -206,10 +209,10 @@ static void test_tiers(void)
 /* The kernel's probes change no return addresses, so they need none of those. */
 static void test_needed_by_the_agent_alone(void)
 {
-    static const char *const names[] = {"prctl", "clone", "syscall", "read"};
+    static const char *const names[] = {"prctl", "clone", "syscall", "vfork", "execve", "read"};
     static struct choosing choosing;
     make(&choosing, &by_kernel);
-    CU_ASSERT_EQUAL(choose(&choosing, "/usr/lib/libc.so.6", names, 4), 0);
+    CU_ASSERT_EQUAL(choose(&choosing, "/usr/lib/libc.so.6", names, 6), 0);
     CU_ASSERT_EQUAL(choosing.made.session.probes.count, 0);
     end(&choosing);
 }
