@@ -20,9 +20,14 @@ enum {
 #define AT_MINSIGSTKSZ 51 /* Linux 5.14 */
 #endif
 
-static _Atomic bool has_small, has_tiny;
+static _Atomic bool has_any, has_small, has_tiny;
 static struct agent_handler handlers[SIGNALS + 1]; /* the program's */
 static _Atomic pid_t noted[NOTES];
+
+bool agent_alternate_is_there(void)
+{
+    return atomic_load_explicit(&has_any, memory_order_relaxed);
+}
 
 bool agent_alternate_is_small(void)
 {
@@ -107,9 +112,12 @@ static size_t frame_bytes(void)
 
 bool agent_alternate_note(const stack_t *stack)
 {
-    const bool is_small = stack && !(stack->ss_flags & SS_DISABLE) && stack->ss_size < SMALL_BYTES;
+    const bool is_any = stack && !(stack->ss_flags & SS_DISABLE),
+               is_small = is_any && stack->ss_size < SMALL_BYTES;
     const bool is_first =
         is_small && stack->ss_size < frame_bytes() + OWN_BYTES && !atomic_exchange(&has_tiny, true);
+    if (is_any)
+        atomic_store(&has_any, true);
     if (is_small && !atomic_exchange(&has_small, true))
         enter_all();
     return is_first;

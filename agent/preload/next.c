@@ -57,6 +57,8 @@ const struct agent_next *agent_next(void)
     find(&all.setresgid, "setresgid");
     find(&all.system, "system");
     find(&all.popen, "popen");
+    find(&all.swapcontext, "swapcontext");
+    find(&all.setcontext, "setcontext");
     next = all; /* another thread finds the same values */
     atomic_store_explicit(&found, 1, memory_order_release);
     return &next;

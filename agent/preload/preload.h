@@ -102,6 +102,8 @@ struct agent_next {
     int (*setresgid)(gid_t, gid_t, gid_t);
     int (*system)(const char *);
     FILE *(*popen)(const char *, const char *);
+    int (*swapcontext)(ucontext_t *, const ucontext_t *); /* not in musl */
+    int (*setcontext)(const ucontext_t *);
 };
 
 /* next.c. Works before the agent's constructor. */
@@ -148,8 +150,10 @@ void agent_record_fork(struct agent_thread *thread);
 void agent_record_name(struct agent_thread *thread);
 void agent_record_end(struct agent_thread *thread);
 
-/* signals.c. True: installed; false: the program has a handler. */
+/* signals.c. True: installed; false: the program has a handler. The other: from now on it runs on
+ * no alternate stack. */
 bool agent_handler_install(void);
+void agent_handler_leave_alternate(void);
 
 /* A handler of the program. */
 struct agent_handler {
@@ -164,9 +168,10 @@ struct agent_handler {
  * without room for the agent's handler. */
 bool agent_alternate_note(const stack_t *stack);
 
-/* Whether any stack may lack room for a signal frame beside a handler's; or for the agent's handler
- * alone; whether the caller is on a small one; whether a handler of the thread used one since the
- * last call. */
+/* Whether there was any; whether any may lack room for a signal frame beside a handler's; or for
+ * the agent's handler alone; whether the caller is on a small one; whether a handler of the thread
+ * used one since the last call. */
+bool agent_alternate_is_there(void);
 bool agent_alternate_is_small(void);
 bool agent_alternate_is_tiny(void);
 bool agent_alternate_is_on_small(void);

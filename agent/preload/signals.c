@@ -38,9 +38,12 @@ static bool interrupts(void)
     return agent_process.shared && !agent_timer_is(AGENT_CLOCK_CPU);
 }
 
+/* Some thread's alternate stack holds frames of a handler that runs on later. */
+static _Atomic bool is_alternate_kept;
+
 static int install(const struct sigaction *like)
 {
-    const int stack = agent_alternate_is_tiny() ? 0 : SA_ONSTACK;
+    const int stack = agent_alternate_is_tiny() || atomic_load(&is_alternate_kept) ? 0 : SA_ONSTACK;
     struct sigaction action = {.sa_sigaction = handle,
                                .sa_mask = like->sa_mask,
                                .sa_flags = SA_SIGINFO | stack | SA_RESTART};
@@ -72,6 +75,12 @@ AGENT_EXPORT int sigaltstack(const stack_t *restrict stack, stack_t *restrict ol
     if (installed && agent_alternate_note(stack))
         install(&programs);
     return (int)syscall(SYS_sigaltstack, stack, old);
+}
+
+void agent_handler_leave_alternate(void)
+{
+    if (installed && !atomic_exchange(&is_alternate_kept, true))
+        install(&programs);
 }
 
 /* == Dispositions == */

@@ -122,6 +122,85 @@ END
     done
 }
 
+# A handler on an alternate stack switches to another stack, and its frames stay there: samples must not write over them. Then contexts
+# that were made in a handler, which block what it blocks.
+switched_stacks() {
+    cat >switched.c <<'END'
+#define _GNU_SOURCE
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <ucontext.h>
+static ucontext_t of_handler, of_scheduler;
+static char scheduler_stack[256 << 10];
+static int makes_it;
+__attribute__((noinline)) void spin(double seconds)
+{
+    const clock_t end = clock() + (clock_t)(seconds * CLOCKS_PER_SEC);
+    while (clock() < end)
+        for (volatile int i = 0; i < 10000; i++)
+            ;
+}
+__attribute__((noinline)) void schedules(void) { spin(0.05); __asm__ volatile(""); }
+__attribute__((noinline)) void works(void) { spin(0.02); __asm__ volatile(""); }
+static void schedule(void)
+{
+    for (;;) {
+        schedules();
+        swapcontext(&of_scheduler, &of_handler);
+    }
+}
+static void make(void)
+{
+    getcontext(&of_scheduler);
+    of_scheduler.uc_stack.ss_sp = scheduler_stack;
+    of_scheduler.uc_stack.ss_size = sizeof scheduler_stack;
+    makecontext(&of_scheduler, schedule, 0);
+}
+static void on_signal(int number)
+{
+    volatile unsigned char mine[2048];
+    memset((void *)mine, 0x5a, sizeof mine);
+    if (makes_it)
+        make();
+    makes_it = 0;
+    swapcontext(&of_handler, &of_scheduler);
+    for (size_t i = 0; i < sizeof mine; i++)
+        if (mine[i] != 0x5a) {
+            printf("overwritten by signal %d\n", number);
+            exit(3);
+        }
+}
+int main(int argc, char **argv)
+{
+    const size_t size = (size_t)atol(argv[1]);
+    const struct sigaction action = {.sa_handler = on_signal, .sa_flags = SA_ONSTACK};
+    const stack_t stack = {.ss_sp = malloc(size), .ss_size = size};
+    makes_it = argc > 2;
+    sigaltstack(&stack, 0);
+    if (!makes_it)
+        make();
+    sigaction(SIGUSR1, &action, 0);
+    for (int i = 0; i < 10; i++) {
+        works();
+        raise(SIGUSR1);
+    }
+    printf("as it was\n");
+    return 0;
+}
+END
+    gcc -O1 -g -o switched switched.c || fail "cannot compile"
+    for arguments in 65536 "65536 in_handler" 1000000; do
+        # shellcheck disable=SC2086
+        expect 0 "${record[@]}" -- ./switched $arguments
+        [ "$(cat out)" = "as it was" ] || fail "$arguments: it printed $(cat out)"
+        schedules=$(sql t.db "SELECT coalesce(sum(inclusive_weight), 0) / 1e9 FROM v_function WHERE function = 'schedules'")
+        holds "$schedules > 0.25 && $schedules < 0.65" "$arguments: behind the switch"
+    done
+}
+
 # A program that has little address space, or locks all its memory, has as much of it as without.
 little_memory() {
     prepare_ordinary_user
