@@ -33,7 +33,7 @@
 
 /* glibc 2.34. */
 #if defined __GLIBC__ && !__GLIBC_PREREQ(2, 34)
-#define close_range(first, last, flags) ((int)syscall(SYS_close_range, first, last, flags))
+#define close_range(first, last, flags) syscall(SYS_close_range, first, last, flags)
 #endif
 
 /* glibc 2.32. Errors are read and shown by their numbers without it. */

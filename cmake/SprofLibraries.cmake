@@ -28,6 +28,10 @@ function(sprof_options target)
                                SPROF_ARCH_HEADER="${SPROF_ARCH_HEADER}")
     target_compile_options(${target} PRIVATE -Wall -Wextra -Wconversion -Wshadow
                            -Wmissing-prototypes -Wvla $<$<BOOL:${SPROF_WERROR}>:-Werror>)
+    if(CMAKE_C_COMPILER_ID STREQUAL "GNU" AND CMAKE_C_COMPILER_VERSION VERSION_LESS 11)
+        # It warns of arithmetic in ?: and of designated initializers, where later ones see that nothing is lost.
+        target_compile_options(${target} PRIVATE -Wno-conversion -Wno-sign-conversion -Wno-missing-field-initializers)
+    endif()
     target_include_directories(${target} PRIVATE ${CMAKE_SOURCE_DIR} ${CMAKE_BINARY_DIR}/generated)
     target_link_libraries(${target} PRIVATE Threads::Threads)
     if(SPROF_SANITIZE)
