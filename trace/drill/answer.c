@@ -126,40 +126,53 @@ static void append_on_way(const struct trace_drilling *drilling, const struct ru
     sprof_str_appendf(out, "%s\n", found[node->found_by]);
 }
 
-static const struct rules_drill_node *next_other(const struct rules_drill *drill, double below)
+static bool is_on_way(const struct rules_drill *drill, size_t node)
+{
+    for (size_t w = 0; w < drill->way.count; w++)
+        if (drill->way.items[w] == node)
+            return true;
+    return false;
+}
+
+/* Returns the node with the largest part after `before`, equal ones in their order. */
+static const struct rules_drill_node *next_other(const struct rules_drill *drill,
+                                                 const struct rules_drill_node *before)
 {
     const struct rules_drill_node *next = NULL;
     for (size_t i = 1; i < drill->nodes.count; i++) {
         const struct rules_drill_node *node = &drill->nodes.items[i];
-        bool is_on_way = false;
-        for (size_t w = 0; w < drill->way.count; w++)
-            is_on_way |= drill->way.items[w] == i;
-        if (!is_on_way && node->part > 0 && node->part < below &&
+        const bool is_later =
+            !before || node->part < before->part || (node->part == before->part && node > before);
+        if (!is_on_way(drill, i) && node->part > 0 && is_later &&
             (!next || node->part > next->part))
             next = node;
     }
     return next;
 }
 
+/* Calls of functions that lost their probes are not kept. */
+static bool was_uncalled(const struct rules_drill *drill, const struct rules_drill_node *node)
+{
+    return !(node->part > 0) && !node->calls &&
+           (node->is_uncalled || node->is_probed || drill->condition.kind != RULES_ERRORS);
+}
+
 static void append_others(const struct trace_drilling *drilling, const struct rules_drill *drill,
                           struct sprof_str *out)
 {
-    size_t uncalled = 0, called = 0, shown = 0;
-    double below = 2;
+    size_t uncalled = 0, others = 0, shown = 0;
+    const struct rules_drill_node *node = NULL;
     for (size_t i = 1; i < drill->nodes.count; i++) {
-        called += drill->nodes.items[i].part > 0;
-        uncalled += !(drill->nodes.items[i].part > 0);
+        const bool is_other = !is_on_way(drill, i);
+        others += is_other && drill->nodes.items[i].part > 0;
+        uncalled += is_other && was_uncalled(drill, &drill->nodes.items[i]);
     }
-    for (const struct rules_drill_node *node;
-         shown < OTHERS_SHOWN && (node = next_other(drill, below)); shown++) {
-        below = node->part;
+    for (; shown < OTHERS_SHOWN && (node = next_other(drill, node)); shown++)
         sprof_str_appendf(out, "%s%.80s %.2g %%",
                           shown ? ", " : "  ruled out: ", name_of(drilling, node->function),
                           100 * node->part);
-    }
     if (shown)
-        sprof_str_appendf(out, "%s\n",
-                          called > shown + drill->way.count ? ", and smaller ones" : "");
+        sprof_str_appendf(out, "%s\n", others > shown ? ", and smaller ones" : "");
     if (uncalled)
         sprof_str_appendf(out, "  not called: %zu function%s that had probes\n", uncalled,
                           sprof_plural(uncalled));

@@ -48,13 +48,14 @@ void trace_below_forget(struct trace_below_slab *slab)
 
 /* == Sums == */
 
+/* Stamps first: each item has one, also after memory ran out. */
 static struct rules_drill_figures *figures_of(struct trace_below *below, uint32_t function,
                                               uint64_t **stamp)
 {
     const struct rules_drill_figures none = {.function = function};
     uint64_t *index = sprof_map_at(&below->by_function, function);
-    if (!index || (!*index && (sprof_vec_push(&below->figures, none) ||
-                               sprof_vec_push(&below->figure_stamps, 0))))
+    if (!index || (!*index && (sprof_vec_push(&below->figure_stamps, 0) ||
+                               sprof_vec_push(&below->figures, none))))
         return NULL;
     *index = *index ? *index : below->figures.count;
     *stamp = &below->figure_stamps.items[*index - 1];
@@ -67,7 +68,7 @@ static struct rules_drill_flow *flow_of(struct trace_below *below, uint32_t call
     const struct rules_drill_flow none = {.caller = caller, .callee = callee};
     uint64_t *index = sprof_map_at(&below->by_pair, (uint64_t)caller << 32 | callee);
     if (!index || (!*index &&
-                   (sprof_vec_push(&below->flows, none) || sprof_vec_push(&below->flow_stamps, 0))))
+                   (sprof_vec_push(&below->flow_stamps, 0) || sprof_vec_push(&below->flows, none))))
         return NULL;
     *index = *index ? *index : below->flows.count;
     *stamp = &below->flow_stamps.items[*index - 1];
@@ -189,6 +190,12 @@ static int read_root(struct trace_below *below, const struct trace_session *prog
     return calls ? read_histogram(below, program, seen, stats, function) : 0;
 }
 
+/* A root that this thread has not called has no figures, and its drill-down waits. */
+static bool was_called(const struct probe_stat *stat)
+{
+    return stat->calls || stat->counted;
+}
+
 /* Abnormal ends are counted by function, not by path. */
 static int read_stats(struct trace_below_reader *reader, struct trace_session *program,
                       struct trace_below_slab *slab, const struct probe_stat *stats)
@@ -199,7 +206,8 @@ static int read_stats(struct trace_below_reader *reader, struct trace_session *p
             const uint32_t i = program->below->on.items[k];
             const struct probing_probe *probe = &program->probes.items[i];
             const bool is_root = probe->drill_number == below->root + 1;
-            if (!is_root && !sprof_map_get(&below->by_function, probe->drill_number - 1))
+            if (is_root ? !was_called(&stats[i])
+                        : !sprof_map_get(&below->by_function, probe->drill_number - 1))
                 continue;
             struct trace_below_seen *seen = seen_of(slab, &slab->stats, (uint64_t)r << 32 | i);
             uint64_t *stamp;

@@ -427,9 +427,10 @@ static uint64_t *slab_of(struct trace_session *session, uint32_t tid)
     uint32_t slab = 0;
     while (slab < session->slab_count && atomic_load(&shared->slabs[slab].state) != PROBE_SLAB_FREE)
         slab++;
-    if (slab == session->slab_count || sprof_vec_push(&uprobes->tids, tid) ||
+    if (slab == session->slab_count || sprof_vec_reserve(&uprobes->tids, uprobes->tids.count + 1) ||
         sprof_map_put(&uprobes->slabs, tid, slab))
         return NULL;
+    uprobes->tids.items[uprobes->tids.count++] = tid;
     atomic_store(&shared->slabs[slab].tid, tid);
     atomic_store(&shared->slabs[slab].state, PROBE_SLAB_TAKEN);
     if (slab >= atomic_load(&shared->slabs_used))

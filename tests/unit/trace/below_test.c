@@ -1,4 +1,5 @@
 /* New calls below roots of drill-downs, from call paths that the test writes as the agent does. */
+#include "tests/unit/scarce_memory.h"
 #include "tests/unit/trace/made.h"
 #include "trace/drill/drilling.h"
 
@@ -277,6 +278,51 @@ static void test_calls(void)
     trace_below_release(&below);
 }
 
+/* Another root's calls are none of this one's. */
+static void test_uncalled_root(void)
+{
+    struct trace_below *below = begin();
+    reader.root_count = 2;
+    reader.below[1].root = number_of(MIDDLE);
+    set_node(1, 0, ROOT, 20, 100);
+    *made_stat(&made, ROOT) = (struct probe_stat){.calls = 20, .ended = 20};
+    read_window();
+    CU_ASSERT_PTR_NOT_NULL(figures_of(below, ROOT));
+    CU_ASSERT_EQUAL(reader.below[1].figures.count, 0);
+    made_stat(&made, MIDDLE)->calls = 1; /* and is open */
+    read_window();
+    CU_ASSERT_PTR_NOT_NULL(figures_of(&reader.below[1], MIDDLE));
+    CU_ASSERT_EQUAL(reader.below[1].calls, 0);
+    end();
+}
+
+/* A reading that ran out of memory leaves nothing half made. The next one reads the rest. */
+static int read_again(void)
+{
+    struct trace_below *below = &reader.below[0];
+    const int result = trace_below_read(&reader, &made.session, 0);
+    CU_ASSERT_FATAL(below->figure_stamps.count >= below->figures.count);
+    CU_ASSERT_FATAL(below->flow_stamps.count >= below->flows.count);
+    return result;
+}
+
+static void test_without_memory(void)
+{
+    struct trace_below *below = begin();
+    set_node(1, 0, ROOT, 20, 100);
+    set_node(2, 1, LEAF, 4, 40);
+    set_node(3, 1, MIDDLE, 3, 30);
+    *made_stat(&made, ROOT) = (struct probe_stat){.calls = 20, .ended = 20};
+    scarce_memory_fail_each(read_again, 3);
+    trace_below_clear(below); /* some of what was new is lost */
+    set_node(2, 1, LEAF, 6, 60);
+    read_window();
+    CU_ASSERT_EQUAL(figures_of(below, LEAF)->ns, 2 * 20);
+    CU_ASSERT_EQUAL(flow_of(below, ROOT, LEAF)->ns, 2 * 20);
+    CU_ASSERT_EQUAL(flow_of(below, ROOT, LEAF)->calls, 2);
+    end();
+}
+
 void sprof_suite_trace_below(void);
 
 void sprof_suite_trace_below(void)
@@ -290,4 +336,6 @@ void sprof_suite_trace_below(void)
     CU_add_test(suite, "a program that has ended", test_ended);
     CU_add_test(suite, "nodes that cannot be", test_hostile);
     CU_add_test(suite, "what conditions compare", test_calls);
+    CU_add_test(suite, "a root without calls", test_uncalled_root);
+    CU_add_test(suite, "without memory", test_without_memory);
 }
