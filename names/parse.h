@@ -26,7 +26,7 @@ struct names_parsed {
     struct names_hole holes[NAMES_HOLES];
     size_t count, hole_count;
     size_t prefix; /* bytes of "vtable for " and the like, which stay */
-    size_t suffix; /* where " [clone .cold]" begins, which stays; else the end */
+    size_t suffix; /* where " [clone .cold]" begins; else the end */
 };
 
 /* False where the text is not understood: unbalanced brackets, too many parts, other languages. */

@@ -262,6 +262,20 @@ static bool is_plain(const char *text)
     return !strpbrk(text, "(<[{:/");
 }
 
+/* " [clone .isra.0]" as C's names have it: ".isra.0". */
+static int put_suffix(struct sprof_str *out, const char *suffix)
+{
+    static const char mark[] = " [clone ";
+    while (begins(suffix, mark)) {
+        const char *word = suffix + strlen(mark), *end = strchr(word, ']');
+        if (!end)
+            break;
+        sprof_str_append_bytes(out, word, (size_t)(end - word));
+        suffix = end + 1;
+    }
+    return sprof_str_append(out, suffix);
+}
+
 int names_append(struct sprof_str *out, const char *name, enum names_detail detail)
 {
     struct names_parsed parsed;
@@ -279,7 +293,7 @@ int names_append(struct sprof_str *out, const char *name, enum names_detail deta
         i += put_part(&shortened, i);
     if (out->length == before + parsed.prefix && !out->failed)
         return sprof_str_append(out, name + parsed.prefix);
-    return sprof_str_append(out, name + parsed.suffix);
+    return put_suffix(out, name + parsed.suffix);
 }
 
 size_t names_last(const char *name)

@@ -34,7 +34,9 @@ static void test_scopes_and_last_components_stay(void)
     check_short("non-virtual thunk to A::f(int)", "non-virtual thunk to A::f");
     check_short("A<int>::f(int)@plt", "A::f@plt");
     check_short("A::operator()(int) const@plt", "A::operator()@plt");
-    check_short("f<int>(int) [clone .isra.0] [clone .cold]", "f [clone .isra.0] [clone .cold]");
+    check_short("f<int>(int) [clone .isra.0] [clone .cold]", "f.isra.0.cold");
+    check("f<int>(int) [clone .isra.0]", NAMES_ARGUMENTS, "f<int>.isra.0");
+    check_short("f() [clone .x", "f [clone .x");
 }
 
 static void test_noise_is_left_out(void)
