@@ -144,60 +144,8 @@ static bool adds_module(const struct by_key *by, enum report_key key)
            !(key == REPORT_ADDRESS && report_by_key_has(by, REPORT_LINE));
 }
 
-/* What distinguishes rows with the same name: programs of one name in several places, and
- * builds of one file. */
-struct namesakes {
-    bool paths, builds;
-};
-
-struct row_name {
-    const char *function; /* "" where rows are modules */
-    const struct report_module *module;
-};
-
-static int compare_names(const void *left, const void *right)
-{
-    const struct row_name *a = left, *b = right;
-    int order = strcmp(a->function, b->function);
-    order = order ? order : strcmp(a->module->name, b->module->name);
-    order = order ? order : strcmp(a->module->path, b->module->path);
-    return order ? order : (a->module > b->module) - (a->module < b->module);
-}
-
-static bool same_names(const struct row_name *a, const struct row_name *b)
-{
-    return a->module != b->module && !strcmp(a->function, b->function) &&
-           !strcmp(a->module->name, b->module->name);
-}
-
-static struct namesakes find_namesakes(const struct by_key *by, bool functions)
-{
-    struct row_name *names = calloc(by->rows.count + 1, sizeof *names);
-    struct namesakes found = {0};
-    size_t count = 0;
-    for (size_t i = 0; names && i < by->rows.count; i++) {
-        const struct key_row *row = &by->rows.items[i];
-        if (row->module)
-            names[count++] =
-                (struct row_name){functions && row->function
-                                      ? report_dataset_function_name(by->dataset, row->function)
-                                      : "",
-                                  &by->dataset->modules.items[row->module - 1]};
-    }
-    if (count)
-        qsort(names, count, sizeof *names, compare_names);
-    for (size_t i = 1; i < count; i++)
-        if (same_names(&names[i - 1], &names[i])) {
-            const bool one_path = !strcmp(names[i - 1].module->path, names[i].module->path);
-            found.paths |= !one_path;
-            found.builds |= one_path;
-        }
-    free(names);
-    return found;
-}
-
 /* Paths and build ids of modules: people are shown them where names repeat, programs always. */
-static void namesake_columns(struct table *table, struct namesakes namesakes)
+static void namesake_columns(struct table *table, struct report_namesakes namesakes)
 {
     name_column(table, namesakes.paths ? "path" : NULL, "path");
     name_column(table, namesakes.builds ? "build id" : NULL, "build_id");
@@ -242,7 +190,7 @@ static void key_columns(struct table *table, const struct by_key *by, enum repor
     case REPORT_MODULE:
         name_column(table, word, word);
         second_column(table, "kind");
-        namesake_columns(table, find_namesakes(by, false));
+        namesake_columns(table, report_namesakes_find(by, false));
         break;
     case REPORT_LINE:
         name_column(table, "line", "place");
@@ -258,7 +206,11 @@ static void key_columns(struct table *table, const struct by_key *by, enum repor
     if (adds_module(by, key))
         second_column(table, "module");
     if (adds_module(by, key) && key == REPORT_FUNCTION)
-        namesake_columns(table, find_namesakes(by, true));
+        namesake_columns(table, report_namesakes_find(by, true));
+    if (key == REPORT_FUNCTION && by->alike)
+        report_table_column(
+            table,
+            (struct table_column){.title = "at", .key = "at", .kind = TABLE_NAME, .place = true});
 }
 
 static void put_formatted(struct table *table, struct report_dataset *dataset, const char *text,
@@ -296,6 +248,20 @@ static void put_namesake(struct table *table, const struct report_module *module
 {
     report_table_put_text(table, module ? module->path : "");
     report_table_put_text(table, module && module->build_id ? module->build_id : "");
+}
+
+/* Where a function is declared, or begins, for rows that look like another. */
+static void put_place(struct table *table, const struct by_key *by, const struct key_row *row)
+{
+    const bool alike = by->alike[row - by->rows.items] != REPORT_UNLIKE;
+    const struct report_function *function =
+        alike && row->function ? &by->dataset->functions.items[row->function - 1] : NULL;
+    if (!function)
+        report_table_put_text(table, "");
+    else if (by->alike[row - by->rows.items] == REPORT_ALIKE_FILES)
+        put_formatted(table, by->dataset, function->file, function->line, ":%" PRIu64);
+    else
+        put_formatted(table, by->dataset, "", function->start, "+0x%" PRIx64);
 }
 
 static void put_command(struct table *table, const struct by_key *by, const char *command,
@@ -422,6 +388,8 @@ static void put_key(struct table *table, const struct by_key *by, const struct k
         report_table_put_text(table, module ? module->name : "?");
     if (adds_module(by, key) && key == REPORT_FUNCTION)
         put_namesake(table, module);
+    if (key == REPORT_FUNCTION && by->alike)
+        put_place(table, by, row);
 }
 
 /* == The table == */
@@ -550,6 +518,8 @@ int report_table_by_keys(struct table *table, struct report_dataset *dataset,
         result = report_by_key_drop(&by);
     if (!result)
         result = take_commands(&by);
+    if (!result && report_by_key_has(&by, REPORT_FUNCTION))
+        result = report_namesakes_mark(&by);
     if (!result) {
         report_columns_begin(table, dataset, title_of(&by), report_columns_base(dataset));
         make_rows(table, &by);

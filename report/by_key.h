@@ -23,6 +23,10 @@ struct key_cut {
     struct model_cost cost; /* exclusive, of these */
 };
 
+/* Whether another function of its module looks like that of a row, and what distinguishes them:
+ * their declarations, or where they begin. */
+enum report_likeness { REPORT_UNLIKE, REPORT_ALIKE, REPORT_ALIKE_FILES };
+
 struct by_key {
     struct report_dataset *dataset;
     enum report_key keys[REPORT_KEYS];
@@ -39,7 +43,20 @@ struct by_key {
     SPROF_VEC(uint32_t) seen;        /* … the cost it was last counted for, by `counted` */
     uint32_t counted;                /* costs so far */
     struct report_commands commands; /* of the rows, where they are shown */
+    unsigned char *alike;            /* of each row, enum report_likeness; NULL: all are unlike */
 };
+
+/* What distinguishes rows with the same name: programs of one name in several places, and builds of
+ * one file. */
+struct report_namesakes {
+    bool paths, builds;
+};
+
+/* Looks for such rows, of functions or of modules alone. */
+struct report_namesakes report_namesakes_find(const struct by_key *by, bool functions);
+
+/* Sets `alike`. 0 or SPROF_ENOMEM. */
+int report_namesakes_mark(struct by_key *by);
 
 /* Whether a key is the same for the whole stack. */
 bool report_key_is_of_sample(enum report_key key);

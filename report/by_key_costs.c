@@ -585,4 +585,5 @@ void report_by_key_release(struct by_key *by)
     sprof_vec_release(&by->seen);
     sprof_map_release(&by->numbers);
     free(by->labels);
+    free(by->alike);
 }

@@ -15,14 +15,14 @@ static const char united[] =
 
 static const struct report_call_column covered_columns[] = {
     {"first call", "first_ns", NULL, TABLE_MOMENT, COLUMN_STAYS},
-    {"run", "first_run", NULL, TABLE_COUNT, COLUMN_STAYS},
+    {"run", "first_run", NULL, TABLE_COUNT, TABLE_DETAIL},
     {"thread", "thread",
      "CASE WHEN first_ns IS NULL THEN '' ELSE coalesce(nullif(thread, ''), '?') END", TABLE_NAME,
-     COLUMN_STAYS},
-    {"module", "module", NULL, TABLE_NAME, COLUMN_STAYS},
+     TABLE_SECOND},
+    {"module", "module", NULL, TABLE_NAME, TABLE_SECOND + 1},
     {"function", "function", NULL, TABLE_NAME, COLUMN_NAMES},
     {"declared at", "file", "coalesce(file || ':' || coalesce(line, ''), '')", TABLE_NAME,
-     COLUMN_STAYS},
+     COLUMN_PLACE},
     {"executed", "executed", NULL, TABLE_COUNT, COLUMN_DATA},
 };
 /* As programs read it. */

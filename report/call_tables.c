@@ -55,7 +55,8 @@ static void add_column(struct table *table, const struct report_call_column *col
                                    .functions = column->how & COLUMN_NAMES,
                                    .subject = column->how & COLUMN_NAMES,
                                    .only_data = column->how & COLUMN_DATA,
-                                   .optional = column->how & (COLUMN_NAMES - 1),
+                                   .place = column->how & COLUMN_PLACE,
+                                   .optional = column->how & (COLUMN_PLACE - 1),
                                    .decimals = 1,
                                });
 }

@@ -24,7 +24,12 @@ struct report_call_column {
     enum table_kind kind;
     unsigned how; /* a COLUMN_…, or how optional it is */
 };
-enum { COLUMN_STAYS = TABLE_STAYS, COLUMN_NAMES = 64 /* of functions */, COLUMN_DATA = 128 };
+enum {
+    COLUMN_STAYS = TABLE_STAYS,
+    COLUMN_PLACE = 32, /* files, with lines */
+    COLUMN_NAMES = 64, /* of functions */
+    COLUMN_DATA = 128
+};
 
 /* A builder. 0 or a negative code with *error filled. */
 typedef int report_call_table(struct report_calls *calls, struct sprof_error *error);

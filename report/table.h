@@ -35,6 +35,7 @@ struct table_column {
     bool apart;        /* text: a wider gap before it */
     bool subject;      /* text: rows are about this name as much as about the first text */
     bool cut_at_end;   /* a way, whose first function says most */
+    bool place;        /* a file, of which the end says most */
     bool functions;    /* names of functions, or ways through them: see report_table_shorten */
     unsigned optional; /* TABLE_STAYS, or the more the sooner it goes */
     uint64_t whole;    /* what its percentages are of */

@@ -116,6 +116,8 @@ static int put_cell(struct page *page, size_t row, size_t shown, size_t width, s
     }
     if (column->cut_at_end)
         return report_utf8_cut(out, cell->text, width);
+    if (column->place)
+        return report_utf8_end(out, cell->text, width);
     const char *mark = column->kind == TABLE_PATH ? mark_of(table, row, shown) : "";
     const size_t all = *fixed < width ? width - *fixed : 1, marked = report_utf8_width(mark),
                  cut = mark_room(report_utf8_width(cell->text), marked, all),
@@ -132,12 +134,14 @@ static size_t kept_width(const struct page *page, size_t row, size_t shown, size
                          size_t usual)
 {
     const size_t column = page->table->shown[shown];
-    if (page->table->columns[column].kind == TABLE_CODE && usual < CODE_KEEPS)
+    const struct table_column *own = &page->table->columns[column];
+    if (own->kind == TABLE_CODE && usual < CODE_KEEPS)
         usual = CODE_KEEPS;
     const char *name = report_table_cell(page->table, row, column)->text;
-    const size_t last = page->table->columns[column].functions && name && width > usual
-                            ? report_name_least(name)
-                            : 0;
+    const char *base = own->place && name ? strrchr(name, '/') : NULL;
+    if (own->place)
+        return base && report_utf8_width(base) < width ? report_utf8_width(base) : width;
+    const size_t last = own->functions && name && width > usual ? report_name_least(name) : 0;
     return width <= usual ? width : last > usual ? last : usual;
 }
 
@@ -204,7 +208,10 @@ static void narrow_texts(struct page *page, bool subjects, const size_t *keeps, 
         size_t widest = none;
         for (size_t c = page->first; c < none; c++)
             if (!is_hidden(page, c) && report_column_is_text(column_at(page, c)) &&
-                is_subject(page, c) == subjects && page->widths[c] > (keeps ? keeps[c] : least) &&
+                is_subject(page, c) == subjects &&
+                page->widths[c] > (keeps                       ? keeps[c]
+                                   : column_at(page, c)->place ? page->least[c]
+                                                               : least) &&
                 (widest == none || page->widths[c] > page->widths[widest]))
                 widest = c;
         if (widest == none)

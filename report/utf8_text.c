@@ -63,6 +63,17 @@ int report_utf8_cut(struct sprof_str *out, const char *text, size_t width)
     return result ? result : sprof_str_append(out, "…");
 }
 
+int report_utf8_end(struct sprof_str *out, const char *text, size_t width)
+{
+    const size_t whole = report_utf8_width(text);
+    if (whole <= width)
+        return sprof_str_append(out, text);
+    if (!width)
+        return 0;
+    const int result = sprof_str_append(out, "…");
+    return result ? result : sprof_str_append(out, text + byte_of(text, whole - width + 1));
+}
+
 int report_utf8_spaces(struct sprof_str *out, size_t count)
 {
     int result = 0;

@@ -23,6 +23,9 @@ int report_utf8_shortened(struct sprof_str *out, const char *text, size_t width)
  * SPROF_ENOMEM. */
 int report_utf8_cut(struct sprof_str *out, const char *text, size_t width);
 
+/* Appends the end of a clean text, after "…" where it is wider than `width`. 0 or SPROF_ENOMEM. */
+int report_utf8_end(struct sprof_str *out, const char *text, size_t width);
+
 /* The same as report_utf8_shortened, filled up with spaces to `width`: on the right, or on the
  * left. */
 int report_utf8_left(struct sprof_str *out, const char *text, size_t width);

@@ -292,7 +292,48 @@ static void test_namesakes_are_told_apart(void)
               "  ├ sort (+0x1230)\n"
               "  └ sort (+0x4560)\n");
     report_table_release(&table);
+    const struct report_table_options flat = {0};
+    CU_ASSERT_EQUAL(report_table_by_keys(&table, &dataset, &flat, NULL), 0);
+    CU_ASSERT_EQUAL(report_table_show(&table, "samples,function,module,at", NULL), 0);
+    same_text(text_of(&table, 100),
+              "Functions by self samples                    % of 136 samples\n"
+              "  samples  function  module      at\n"
+              "       30  keep      app\n"
+              "       21  get       app\n"
+              "       19  get       library.so\n"
+              "       18  read      app         a/input.c:7\n"
+              "       17  read      app         b/output.c:7\n"
+              "       16  sort      app         +0x1230\n"
+              "       15  sort      app         +0x4560\n"
+              "        0  main      app\n");
+    report_table_release(&table);
     report_dataset_release(&dataset);
+}
+
+/* Of a narrow table modules go before names are cut, and of a file its end stays. */
+static void test_places_keep_their_ends(void)
+{
+    struct table table = {0};
+    report_table_column(&table, (struct table_column){.title = "function",
+                                                      .key = "function",
+                                                      .kind = TABLE_NAME,
+                                                      .functions = true,
+                                                      .subject = true});
+    report_table_column(&table, (struct table_column){.title = "module",
+                                                      .key = "module",
+                                                      .kind = TABLE_NAME,
+                                                      .optional = TABLE_SECOND});
+    report_table_column(&table, (struct table_column){
+                                    .title = "at", .key = "at", .kind = TABLE_NAME, .place = true});
+    report_table_put_text(&table, "first::scope::a_long_last_component");
+    report_table_put_text(&table, "libmodule.so");
+    report_table_put_text(&table, "/home/user/project/file.cpp:17");
+    same_text(text_of(&table, 60),
+              "  function                  module        at\n"
+              "  fi…a_long_last_component  libmodule.so  …oject/file.cpp:17\n");
+    same_text(text_of(&table, 42), "  function                    at\n"
+                                   "  firs…a_long_last_component  …file.cpp:17\n");
+    report_table_release(&table);
 }
 
 void sprof_suite_report_text(void);
@@ -310,4 +351,5 @@ void sprof_suite_report_text(void)
     CU_add_test(suite, "notes go below where there is no room",
                 test_notes_go_below_where_there_is_no_room);
     CU_add_test(suite, "namesakes are told apart", test_namesakes_are_told_apart);
+    CU_add_test(suite, "places keep their ends", test_places_keep_their_ends);
 }
