@@ -138,9 +138,10 @@ class App {
         return this.chooseMode(state);
     }
 
-    // Samples by the wall clock, whose innermost functions are those in which the kernel waits: the program's own code is the answer.
+    // Samples by the wall clock, or with waits, whose innermost functions are those in which the kernel waits: the program's own code is the answer.
     isWall(state = this.state) {
-        return this.data.events[state.event].name === 'wall-clock' && this.modes(state).includes('app') && this.modes(state).includes('full');
+        const {name, time} = this.data.events[state.event];
+        return (name === 'wall-clock' || time === 'both') && this.modes(state).includes('app') && this.modes(state).includes('full');
     }
 
     // Runs that are compared are read in the least detailed of their modes.
@@ -439,7 +440,7 @@ class App {
         this.command.title = run.command;
         document.title = `${run.name} · sprof`;
         const bad = run.trust.filter(each => each.warn), wanted = bad.length ? bad : run.trust;
-        this.facts.replaceChildren(...run.cards.map(card => element('span', {},
+        this.facts.replaceChildren(...cardsOf(this).map(card => element('span', {},
             element('b', {}, card.value), ` ${card.title}${/^\d+ % of/.test(card.note) ? `, ${card.note}` : ''}`)),
             element('button', {class: 'quality' + (bad.length ? ' bad' : ''), title: run.quality.join('\n'),
                 onclick: () => this.set({tab: 'summary'})}, wanted.map(each => each.text).join(' · ')));

@@ -114,8 +114,10 @@ class CallsView {
     stateBar(index) {
         const parts = this.states(index), all = parts.reduce((sum, [, ns]) => sum + ns, 0);
         return element('span', {class: 'state-bar'}, ...parts.map(([state, ns]) => element('i', {
-            style: `width:${(100 * ns / all).toFixed(2)}%;background:${state === 'run' ? this.app.palette.kind('app', 0.4) : this.app.palette.state(state)}`})));
+            style: `width:${(100 * ns / all).toFixed(2)}%;background:${this.stateColor(state)}`})));
     }
+
+    stateColor(state) { return state === 'run' ? this.app.palette.kind('app', 0.4) : this.app.palette.state(state); }
 
     // "(id = 81723) = -1 [errno = ENOENT]", as far as it is known.
     values(index) {
@@ -235,7 +237,9 @@ class CallsView {
         })] : []),
         ...(state.span ? [element('button', {class: 'chip', 'aria-label': 'Look at all of the time again', onclick: () => app.set({span: null})},
             `${startText(state.span[0])} – ${startText(state.span[1])}  ✕`)] : []),
-        element('span', {class: 'muted'}, [held, ...rules, 'drag to look at a time, double click at a call'].filter(Boolean).join(' · ')));
+        element('span', {class: 'muted'}, [held, ...rules, 'drag to look at a time, double click at a call'].filter(Boolean).join(' · ')),
+        singles.calls.waiting.some(Boolean) ? element('span', {class: 'legend'}, ...['run', 'wait', 'ready'].map(state => element('span', {},
+            element('i', {style: `background:${this.stateColor(state)}`}), STATE_WORDS[state]))) : '');
     }
 
     // Marks a call in the chart and in the table, where its callers are opened.

@@ -47,7 +47,7 @@ class Choices {
             const each = data.events[index];
             if (each.runs)
                 return sideName(data, index);
-            return data.runs[each.run].label + (eventsOf(each.run).length > 1 ? ' · ' + each.name : '');
+            return shortLabel(data, data.runs[each.run].label) + (eventsOf(each.run).length > 1 ? ' · ' + each.name : '');
         };
         const ofRun = list => [...list.keys()].filter(index => list[index].run === event.run);
         // Of several processes with one number, one after the other, the second is 4242.1.
@@ -60,7 +60,7 @@ class Choices {
                 ? [[index, `${thread.name || data.processes[thread.process].name || '?'} (${thread.tid}${bearer(thread.process)})`]] : []);
         const others = [...data.events.keys()].filter(index => index !== state.event);
         return [
-            this.select('Run', event.runs ? data.runs.length + state.event : event.run, several ? [...data.runs.map((each, index) => [index, each.label]),
+            this.select('Run', event.runs ? data.runs.length + state.event : event.run, several ? [...data.runs.map((each, index) => [index, shortLabel(data, each.label)]),
                 ...[...data.events.keys()].filter(index => data.events[index].runs).map(index => [data.runs.length + index, sideName(data, index)])] : [],
                 index => index >= data.runs.length ? choose(index - data.runs.length) : eventsOf(index).length && choose(eventsOf(index)[0])),
             this.select('Event', state.event, event.runs ? [] : eventsOf(event.run).filter(index => !data.events[index].runs).sort((a, b) => !data.events[a].parts - !data.events[b].parts || a - b).map(index => [index, data.events[index].name]), choose),

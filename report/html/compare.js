@@ -14,10 +14,30 @@ function addSides(data) {
     }
 }
 
+// The label of a run, of its file the name alone where that is enough to tell recordings apart.
+function shortLabel({runs}, label) {
+    const last = text => text.replace(/^.*\//s, ''), labels = new Set(runs.map(run => run.label));
+    return new Set([...labels].map(last)).size === labels.size ? last(label) : label;
+}
+
 // What a side is called: a run, or a recording with all of its runs.
 function sideName(data, index) {
-    const {run, runs} = data.events[index], {label} = data.runs[run];
+    const {run, runs} = data.events[index], label = shortLabel(data, data.runs[run].label);
     return runs ? `${label.replace(/, run \d+$/, '')}, ${runs} runs` : label;
+}
+
+// Verdicts need to see how the runs of each side differ.
+const isJudged = data => [data.firstEvent, data.firstBase].every(index => data.events[index]?.runs >= 3);
+
+// The program's own numbers: of a run, or of a side with all of its runs.
+function cardsOf(app) {
+    const {runs, parts} = app.event();
+    if (!runs)
+        return app.run().cards;
+    const sum = key => parts.reduce((total, part) => total + app.data.runs[app.data.events[part].run][key], 0);
+    const cpu = sum('cpuNs'), wall = sum('durationNs');
+    return [...wall ? [{value: formatTime(cpu), title: 'CPU time', note: `${Math.round(100 * cpu / wall)} % of ${formatTime(wall)} of wall time`}] : [],
+        {value: String(runs), title: 'runs', note: ''}, {value: formatCount(sum('samples')), title: app.unit(), note: ''}];
 }
 
 // What sprof diff says of each function of the first and the last recording, by its name and module.
@@ -179,9 +199,9 @@ class CompareView {
         const name = row => this.modules ? app.data.modules[row.id].name : app.profile.shownOf(row.id);
         const full = row => this.modules ? app.data.modules[row.id].path : app.profile.nameOf(row.id);
         this.table = new Table(host, [
-            {key: 'name', title: 'name', class: 'name', width: 'minmax(22ch, 1fr)', value: name,
+            {key: 'name', title: 'name', class: 'name', width: 'minmax(30ch, 1fr)', value: name,
                 text: row => this.modules ? name(row) : functionName(app, row.id), tip: full},
-            ...changeColumns(app, row => row, Boolean(Object.keys(app.data.differences).length)),
+            ...changeColumns(app, row => row, Boolean(Object.keys(app.data.differences).length) && isJudged(app.data)),
             {title: 'module', rank: 3, width: 'minmax(8rem, 16rem)', text: row => this.modules ? '' : moduleName(app, row.id)},
         ], {menu: (event, row) => this.modules || app.menuOf.open(event, row.id),
             opened: row => this.modules ? app.set({tab: 'functions', module: row.id}) : app.openFunction(row.id)});
@@ -222,7 +242,7 @@ class CompareView {
         this.tableLine.replaceChildren(
             segments([[false, 'Functions'], [true, 'Modules']], Boolean(this.modules), modules => choose({modules})),
             segments([[false, 'Self'], [true, 'Total']], Boolean(this.inclusive), inclusive => choose({inclusive})),
-            element('span', {class: 'muted'}, this.verdicts(app)?.size ? `± and verdicts are of how runs differ, as sprof diff --per ${app.state.absolute ? 'run' : 'sample'} says`
+            element('span', {class: 'muted'}, this.verdicts(app)?.size && isJudged(app.data) ? `± and verdicts are of how runs differ, as sprof diff --per ${app.state.absolute ? 'run' : 'sample'} says`
                 : '± is of sampling alone: what differs from run to run is known of all runs of two recordings, from three a side on'));
         this.table.show(this.rows(app));
     }

@@ -301,6 +301,8 @@ static int put_run(struct html_page *page, struct html_part *part)
     report_json_count(json, "slots", whole > slots ? whole : slots);
     report_json_count(json, "slotNs", part->slots.slot_ns);
     report_json_count(json, "durationNs", run->duration_ns);
+    report_json_count(json, "cpuNs", report_quality_used_ns(dataset));
+    report_json_count(json, "samples", dataset->quality.samples);
     report_json_text(json, "empty", report_quality_empty(dataset));
     int result = put_quality(json, dataset);
     put_cards(json, dataset);

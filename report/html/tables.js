@@ -40,7 +40,7 @@ class Table {
     // On a narrow window a name needs less room than the numbers beside it.
     chooseColumns() {
         const room = this.scroller.clientWidth || Infinity, units = {px: 1, ch: 7.3, rem: 16};
-        const narrow = room < 620, widthOf = column => narrow && column.bar ? '68px' : column.width || 'minmax(8rem, 1fr)';
+        const narrow = room < 620, widthOf = column => narrow && column.bar ? '76px' : column.width || 'minmax(8rem, 1fr)';
         this.scroller.classList.toggle('narrow', narrow);
         const least = column => {
             const [, number, unit] = /([\d.]+)(px|ch|rem)/.exec(widthOf(column));

@@ -10,7 +10,7 @@ class SummaryView {
 
     draw(app) {
         const {profile, data} = app, run = app.run(), samples = profile.costs.samples[0];
-        const cards = run.cards.map(card => element('div', {class: 'card'}, element('span', {class: 'big'}, card.value),
+        const cards = cardsOf(app).map(card => element('div', {class: 'card'}, element('span', {class: 'big'}, card.value),
             ` ${card.title} `, element('span', {class: 'small'}, card.note)));
         const top = (costs, count, nameOf, tipOf, pick, open, choose = order => order) => {
             const value = pick(costs), order = [...Array(count).keys()].filter(i => value[i]).sort((a, b) => value[b] - value[a] || a - b);
@@ -27,7 +27,7 @@ class SummaryView {
         const own = selfWord(app).replace('s', 'S');
         const title = (word, text) => element('h3', {}, word, element('span', {class: 'muted'}, ` ${text}`));
         const functions = pick => [profile.functions(), data.functions.count, name, i => names[i], pick, fn => app.openFunction(fn)];
-        this.scroll.replaceChildren(element('div', {class: 'cards'}, ...cards), this.trust(run),
+        this.scroll.replaceChildren(element('div', {class: 'cards'}, ...cards), this.trust(app),
             ...(data.pruned ? [element('p', {class: 'note muted'}, data.pruned)] : []),
             element('div', {class: 'columns'},
                 !profile.total ? null : element('div', {}, element('h3', {}, own, element('span', {class: 'muted'}, own === 'Self' ? ' in the function itself · ' : ' in the function itself and in untraced ones · '),
@@ -38,14 +38,15 @@ class SummaryView {
                 element('div', {}, ...(profile.total ? [title('Modules', own.toLowerCase()),
                     top(profile.modules(), data.modules.length, i => data.modules[i].name, i => data.modules[i].path,
                         c => profile.pickSelf(c), module => app.set({tab: 'functions', module}))] : []),
-                    title('This run', ''), facts)));
+                    title(app.event().runs ? 'The last run' : 'This run', ''), facts)));
     }
 
     // How far the numbers can be trusted: one line where all is well.
-    trust(run) {
+    trust(app) {
+        const run = app.run(), ofLast = app.event().runs ? element('span', {class: 'muted'}, 'the last run:') : null;
         const bad = run.trust.some(each => each.warn), [, ...notes] = run.quality;
         const told = new Set(run.trust.map(each => each.text));
-        return element('div', {class: 'trust' + (bad ? ' bad' : '')}, ...run.trust.map(each =>
+        return element('div', {class: 'trust' + (bad ? ' bad' : '')}, ofLast, ...run.trust.map(each =>
             element('span', {class: each.warn ? 'warn' : '', title: each.note}, each.text)),
             ...notes.filter(note => !told.has(note) && note.length > 40 && note !== run.empty).map(note => element('p', {}, note)));
     }
@@ -127,7 +128,7 @@ function costColumns(app, costs, which, all) {
     const share = (key, pick, help) => ({key, title: word(key), number: true, width: '126px', help, sorted: which === key,
         value: pick, bar: row => pick(row) / mostOf(key), faint: row => !pick(row),
         text: row => known(key, row, () => formatPercent(pick(row), profile().total, samples()))});
-    const time = (key, weight) => app.profile.isClock ? [{key: key + '-time', title: word(key) + ' time', rank: app.event().calls ? 4 : 3, number: true, width: word(key) === key ? '92px' : '126px',
+    const time = (key, weight) => app.profile.isClock ? [{key: key + '-time', title: word(key) + ' time', rank: app.event().calls ? 4 : 3, number: true, width: word(key) === key ? '92px' : '158px',
         value: weight, faint: row => !weight(row), text: row => known(key, row, () => formatTime(weight(row)))}] : [];
     const count = (key, title, count) => ({key: key + '-samples', title, rank: 4, number: true, width: '112px', value: count, faint: row => !count(row),
         text: row => known(key, row, () => formatCount(count(row)))});
@@ -329,7 +330,7 @@ class CallersView {
         this.callers = new TreeTable(callers, columns('caller'), actions('nothing that was seen calls it'));
         this.callees = new TreeTable(callees, columns('callee'), actions('it was not seen to call anything'));
         this.pairs = [[callers, 'caller'], [callees, 'callee']].map(([place, title]) =>
-            new PairTree(place, app, title, 'minmax(22ch, 1fr)'));
+            new PairTree(place, app, title, 'minmax(30ch, 1fr)'));
     }
 
     draw(app) {

@@ -406,6 +406,11 @@ def waits(browser, work):
         print(f"SKIPPED: {done.stderr}")
         return 77
     page = Page(browser, make_page(work, recording))
+    # What mostly waits is shown by the program's own functions at first, not by those of the kernel.
+    first, mode, filters = browser.run("return [sprof.event().name, sprof.state.mode, sprof.state.filters]")
+    if (first == "wall") != (mode == "app" and len(filters) == 1):
+        raise SystemExit(f"the page begins with {first} in mode {mode}, {filters}")
+    browser.run("sprof.set({mode: 'full', filters: []})")
     for event, idle in (("wall", False), ("wall", True), ("off-cpu", False), ("off-cpu:ready", False)):
         known = browser.run("""const event = sprof.data.events.findIndex(({name}) => name === arguments[0]);
             if (event >= 0)

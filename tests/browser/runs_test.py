@@ -129,6 +129,11 @@ def several_runs(browser, work):
     words = shlex.split(browser.run("return document.querySelector('[data-view=compare] code').textContent"))
     if words[:2] != ["sprof", "diff"] or table_of(*words[1:], "--all", "--inclusive") != rows:
         raise SystemExit(f"{words} shows something else than the page")
+    # What the header says of a side is of all of its runs, as the tables are; files are called by their last names.
+    facts, samples, labels = browser.run("""return [document.querySelector('header .facts').textContent.replace(/\\s/g, ''),
+        sprof.profile.costs.samples[0], [...document.querySelectorAll('.choices option')].map(option => option.textContent)]""")
+    if "3runs" not in facts or f"{samples}samples" not in facts or "after.db, 3 runs" not in labels:
+        raise SystemExit(f"a side of {samples} samples in three runs has the header {facts}, the choices are {labels}")
     # One run a side has no verdicts.
     browser.run("sprof.set({event: 0, base: 3})")
     if browser.run("return sprof.views.find(view => view.id === 'compare').object.table.rows.some(row => row.verdict)"):
