@@ -480,7 +480,7 @@ def kept_rows(sprof, name):
     """The rows of each thread, by begin."""
     found = collections.defaultdict(list)
     for row in rows(sprof, name, "SELECT v.tid, v.function, v.exit, c.rules, v.call_id, v.caller_id, v.start_ns, c.duration_ns, c.self_ns "
-                    "FROM v_kept_call v JOIN kept_call c ON c.number = v.call_id"):
+                    "FROM v_kept_call v JOIN kept_call c ON c.run_id = v.run_id AND c.number = v.call_id"):
         found[row["tid"]].append(row)
     for kept in found.values():
         by_id = {row["call_id"]: row for row in kept}

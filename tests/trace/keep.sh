@@ -528,7 +528,7 @@ END
     traced alone --keep 'slowest 5 : ^(work|leaf)' -- ./sleeper
     for name in replayed alone; do
         "$SPROF" sql $name.db --format csv "SELECT v.function, v.duration_ns, c.rules, v.start_ns FROM v_kept_call v
-JOIN kept_call c ON c.number = v.call_id WHERE c.rules <> 0 ORDER BY v.start_ns" >$name.csv
+JOIN kept_call c ON c.run_id = v.run_id AND c.number = v.call_id WHERE c.rules <> 0 ORDER BY v.start_ns" >$name.csv
     done
     python3 - <<'END' || fail "other calls are the slowest"
 import csv, heapq

@@ -136,7 +136,7 @@ END
     grep -q 'as in .next 5., or .next. alone' err && grep -q '^sprof:  *^$' err || fail "a mistake: $(cat err)"
     exec 3>&-
     wait "$tracer" || fail "it ended by $?: $(cat err)"
-    kept() { "$SPROF" sql t.db --format csv "SELECT value FROM v_call_value v JOIN v_kept_call c USING (call_id) WHERE v.function = '$1' AND v.name = '$2' AND c.rules IS NOT NULL ORDER BY start_ns" |
+    kept() { "$SPROF" sql t.db --format csv "SELECT value FROM v_call_value v JOIN v_kept_call c USING (run_id, call_id) WHERE v.function = '$1' AND v.name = '$2' AND c.rules IS NOT NULL ORDER BY start_ns" |
         tail -n +2 | tr -d '\r"' | sed 's/.*n = \([0-9]*\)}/\1/' | paste -sd' '; }
     [ "$(kept outer n)" = "11 32 41" ] || fail "outer: $(kept outer n)"
     [ "$(kept work n)" = "11 31 41 51 61" ] || fail "work: $(kept work n)"
@@ -198,7 +198,7 @@ END
     step p 2
     exec 3>&-
     wait "$tracer" || fail "it ended by $?: $(cat err)"
-    [ "$("$SPROF" sql t.db --format csv "SELECT value FROM v_call_value v JOIN v_kept_call c USING (call_id) WHERE v.function = 'work' AND v.position = 0 AND c.rules IS NOT NULL ORDER BY start_ns" |
+    [ "$("$SPROF" sql t.db --format csv "SELECT value FROM v_call_value v JOIN v_kept_call c USING (run_id, call_id) WHERE v.function = 'work' AND v.position = 0 AND c.rules IS NOT NULL ORDER BY start_ns" |
         tail -n +2 | tr -d '\r"' | paste -sd' ')" = "2 4" ] || fail "other calls"
 }
 
@@ -257,7 +257,7 @@ END
     while read -r next both; do
         [ "$next" -le 140 ] && [ "$both" -le 140 ] || fail "calls cost, of those that are too short, percent: $(cat out)"
     done <out
-    kept() { "$SPROF" sql t.db --format csv "SELECT value FROM v_call_value v JOIN v_kept_call c USING (call_id) WHERE v.function = '$1' AND v.name = 'n' AND c.rules IS NOT NULL ORDER BY start_ns" |
+    kept() { "$SPROF" sql t.db --format csv "SELECT value FROM v_call_value v JOIN v_kept_call c USING (run_id, call_id) WHERE v.function = '$1' AND v.name = 'n' AND c.rules IS NOT NULL ORDER BY start_ns" |
         tail -n +2 | tr -d '\r"' | paste -sd' '; }
     [ "$(kept next) $(kept both)" = "-1 -2 -1 -2 -3" ] || fail "kept: $(kept next), $(kept both)"
 }

@@ -314,7 +314,7 @@ def check_pruned(sprof, what, program, rules, options):
     """Of rules that depend on time the rows say which calls have met them; all else follows from the notes."""
     jumps.run_traced(sprof, "kept", *options, "--args")
     known = {int(row["tag"]): int(row["rules"]) for row in
-             jumps.rows(sprof, "kept", "SELECT v.value AS tag, c.rules FROM call_value v JOIN kept_call c ON c.number = v.call_number WHERE v.name = 'tag' "
+             jumps.rows(sprof, "kept", "SELECT v.value AS tag, c.rules FROM call_value v JOIN kept_call c ON c.run_id = v.run_id AND c.number = v.call_number WHERE v.name = 'tag' "
                         "AND v.value GLOB '[0-9]*'")}
     def model(rests_after):
         """`rests_after`: how many calls were sent for rules with `next` when these had taken all, until the recorder let them rest."""
