@@ -64,18 +64,27 @@ double model_student_tail(double t, double freedom)
     return incomplete_beta(freedom / 2, 0.5, freedom / (freedom + t * t));
 }
 
-/* The t whose tail has that probability. */
-static double student_quantile(double probability, double freedom)
+/* The density of Student's distribution. */
+static double student_density(double t, double freedom)
 {
-    double low = 0, high = 1000;
-    for (int i = 0; i < 80; i++) {
-        const double middle = (low + high) / 2;
-        if (model_student_tail(middle, freedom) > probability)
-            low = middle;
-        else
-            high = middle;
+    if (isinf(freedom) || freedom > 1e7)
+        return exp(-t * t / 2) / sqrt(2 * M_PI);
+    return exp(lgamma((freedom + 1) / 2) - lgamma(freedom / 2) -
+               (freedom + 1) / 2 * log1p(t * t / freedom)) /
+           sqrt(freedom * M_PI);
+}
+
+/* The t whose tail has that probability, at most 1000. `from` is not above it: the tail is convex,
+ * so Newton's steps from there never pass it. */
+static double student_quantile(double probability, double freedom, double from)
+{
+    double step = 1;
+    for (int i = 0; i < 100 && step > from * 1e-12 && from < 1000; i++) {
+        step = (model_student_tail(from, freedom) - probability) /
+               (2 * student_density(from, freedom));
+        from += step;
     }
-    return high;
+    return fmin(from, 1000);
 }
 
 /* Derivatives of log Γ (Abramowitz and Stegun 6.3.18 and 6.4.12, after a recurrence to large x). */
@@ -333,9 +342,12 @@ struct interval_table {
 
 static void fill_intervals(struct interval_table *table, double least_freedom)
 {
+    double quantile = 0;
     table->largest = 1 / least_freedom;
-    for (int i = 0; i <= INTERVALS; i++)
-        table->items[i] = student_quantile(0.05, i ? INTERVALS / (i * table->largest) : INFINITY);
+    for (int i = 0; i <= INTERVALS; i++) {
+        const double freedom = i ? INTERVALS / (i * table->largest) : INFINITY;
+        table->items[i] = quantile = student_quantile(0.05, freedom, quantile);
+    }
 }
 
 static double interval_of(const struct interval_table *table, double freedom)
