@@ -268,8 +268,8 @@ disk_full() {
     mkdir small
     unshare -m true 2>/dev/null || skip "no mount namespace"
     cat >inside <<'END'
-mount -t tmpfs -o size=1m none small || exit 99
-"$1" record -F 1999 -m pc -o small/t.db -- "$2" processes 2 30000
+mount -t tmpfs -o size=704k none small || exit 99
+"$1" record -F 1999 -m pc -o small/t.db -- "$2" processes 2 9000
 status=$?
 cp small/t.db* .
 exit $status
@@ -563,7 +563,7 @@ END
             cp "$PROGRAMS/libknown.so" lib/libknown.so
             /usr/bin/python3 corrupt.py lib/libknown.so $what $seed || fail "corrupt.py"
             expect 0 env LD_LIBRARY_PATH="$work/lib" "$SPROF" record -o t.db -- \
-                "$PROGRAMS/split" once 5000
+                "$PROGRAMS/split" once 2000
             holds "$(sql t.db "SELECT coalesce(sum(exclusive_samples), 0) FROM v_module
                 WHERE module LIKE 'libknown%'") > 20" "samples in the damaged library"
             # Without section headers what the loader reads has the names; of tables that are garbage none is made up.
