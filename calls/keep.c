@@ -133,7 +133,7 @@ static void add_states(const struct calls_program *program, const struct calls_t
                        uint64_t end_ns, struct store_kept_call *row)
 {
     const struct calls_call_states states =
-        calls_states_between(program, thread, row->start_ns, end_ns);
+        calls_states_between(program, thread, row->start_ns, end_ns, row->duration_ns);
     const uint64_t off_ns = states.waiting_ns + states.ready_ns;
     if (!states.is_known)
         return;

@@ -94,8 +94,8 @@ static int put_call(struct calls_program *program, struct calls_thread *thread,
         .exit = (uint8_t)exit,
     };
     if (duration_ns && self == self_and_apart) {
-        const struct calls_call_states states =
-            calls_states_between(program, thread, row.start_ns, row.start_ns + duration_ns);
+        const struct calls_call_states states = calls_states_between(
+            program, thread, row.start_ns, row.start_ns + duration_ns, duration_ns);
         row.has_states = states.is_known;
         row.waiting_ns = states.waiting_ns;
         row.ready_ns = states.ready_ns;

@@ -180,7 +180,7 @@ int calls_states_read(struct calls_program *program)
 
 struct calls_call_states calls_states_between(const struct calls_program *program,
                                               const struct calls_thread *thread, uint64_t from_ns,
-                                              uint64_t to_ns)
+                                              uint64_t to_ns, uint64_t duration_ns)
 {
     const struct calls_states *states = program->all->states;
     const uint64_t begin_ns = program->run->start_monotonic_ns;
@@ -196,6 +196,7 @@ struct calls_call_states calls_states_between(const struct calls_program *progra
     if (found.is_known)
         counters_states_between(&known->states, begin_ns + from_ns, begin_ns + to_ns,
                                 &found.waiting_ns, &found.ready_ns);
+    counters_states_limit(duration_ns, &found.waiting_ns, &found.ready_ns);
     return found;
 }
 

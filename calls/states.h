@@ -24,10 +24,10 @@ int calls_states_begin(struct calls_program *program);
  * SPROF_ENOMEM. */
 int calls_states_read(struct calls_program *program);
 
-/* The thread must have run at both times. */
+/* The thread must have run at both times. Both parts have at most `duration_ns`. */
 struct calls_call_states calls_states_between(const struct calls_program *program,
                                               const struct calls_thread *thread, uint64_t from_ns,
-                                              uint64_t to_ns);
+                                              uint64_t to_ns, uint64_t duration_ns);
 
 void calls_states_free(struct calls_states *states);
 

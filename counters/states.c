@@ -107,6 +107,13 @@ void counters_states_between(const struct counters_states *states, uint64_t from
     *ready_ns = to.ready_ns - from.ready_ns;
 }
 
+void counters_states_limit(uint64_t duration_ns, uint64_t *waiting_ns, uint64_t *ready_ns)
+{
+    *waiting_ns = *waiting_ns < duration_ns ? *waiting_ns : duration_ns;
+    const uint64_t rest_ns = duration_ns - *waiting_ns;
+    *ready_ns = *ready_ns < rest_ns ? *ready_ns : rest_ns;
+}
+
 /* Whether the sums at a moment are those of whole gaps, or what was lost was lost before. */
 static bool is_exact_at(const struct counters_states *states, uint64_t ns, uint64_t lost_ns)
 {

@@ -30,6 +30,9 @@ int counters_states_add(struct counters_states *states, const struct counters_ga
 void counters_states_between(const struct counters_states *states, uint64_t from_ns, uint64_t to_ns,
                              uint64_t *waiting_ns, uint64_t *ready_ns);
 
+/* Limits both to the duration of a call: what is more was in probes. */
+void counters_states_limit(uint64_t duration_ns, uint64_t *waiting_ns, uint64_t *ready_ns);
+
 /* Whether the sums between two moments are known, where gaps were lost up to `lost_ns` (0: none
  * were): the first moment is later, or a gap that ended later has the sums of those before it. A
  * gap that is joined with the time of lost ones may hold neither moment. */

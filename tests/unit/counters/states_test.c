@@ -134,6 +134,23 @@ static void test_many(void)
     counters_states_release(&states);
 }
 
+static void limit(uint64_t duration_ns, uint64_t waiting_ns, uint64_t ready_ns)
+{
+    uint64_t waiting = 80, ready = 20;
+    counters_states_limit(duration_ns, &waiting, &ready);
+    CU_ASSERT_EQUAL(waiting, waiting_ns);
+    CU_ASSERT_EQUAL(ready, ready_ns);
+}
+
+static void test_limits(void)
+{
+    limit(UINT64_MAX, 80, 20);
+    limit(100, 80, 20);
+    limit(90, 80, 10);
+    limit(50, 50, 0);
+    limit(0, 0, 0);
+}
+
 void sprof_suite_counters_states(void);
 
 void sprof_suite_counters_states(void)
@@ -145,4 +162,5 @@ void sprof_suite_counters_states(void)
     CU_add_test(suite, "another thread", test_anew);
     CU_add_test(suite, "lost gaps", test_lost);
     CU_add_test(suite, "many gaps", test_many);
+    CU_add_test(suite, "limits", test_limits);
 }
