@@ -21,8 +21,14 @@ struct parser {
 
 /* == Errors == */
 
+/* At a word with a comma behind it, which joins conditions elsewhere, the comma is named. */
 static int refuse(const struct parser *parser, size_t at, const char *wanted)
 {
+    const size_t last = parser->at + parser->length - 1;
+    if (parser->length > 1 && at == parser->at && strchr(",;&", parser->text[last])) {
+        at = last;
+        wanted = "`and`, or a colon and the function";
+    }
     return rules_error_at(parser->text, at, "this is no rule; at ^ give ", wanted, parser->error);
 }
 

@@ -201,7 +201,10 @@ static void test_late(void)
                  {"q->state > \"x\"", "compared by = and !=", 11},
                  {"path = \"x", "the second quotation mark", 9},
                  {"path = \"\"", "a text of 1 to 255 bytes", 7},
-                 {"q->state = ENOENT", "a number", 11}};
+                 {"q->state = ENOENT", "a number", 11},
+                 {"returns = 0, id = 4 : ^f", "`and`", 11},
+                 {"over 20ms; returns < 0", "`and`", 9},
+                 {"throws E, over 1s : ^f", "`and`", 10}};
     for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++)
         refused(wrong[i].text, wrong[i].wanted, wrong[i].column);
 }
