@@ -64,7 +64,7 @@ static const char *guess_meaning(const char *expression)
     const size_t first = strspn(expression, digits);
     if (first && expression[first] == '-' && strspn(expression + first + 1, digits))
         return "\naddresses begin with 0x: +0xA-0xB";
-    if (strchr(expression + 1, '!'))
+    if (*expression && strchr(expression + 1, '!'))
         return "\nof one file only addresses can be chosen, +FILE!0xA-0xB; an expression is for "
                "all files";
     if (strchr(expression, ' '))
