@@ -22,9 +22,9 @@ uint64_t calls_most_ticks(const struct calls_program *program)
                                  ? (double)(program->times.now_ns - program->times.start.ns)
                                  : 0;
     /* the command cannot overwrite uprobes' figures, which may be of many threads */
-    return program->reader->in_nanoseconds
-               ? INT64_MAX
-               : slack + (uint64_t)(4 * passed_ns / program->times.ns_per_tick);
+    if (program->reader->in_nanoseconds)
+        return INT64_MAX;
+    return passed_ns > 0 ? slack + (uint64_t)(4 * passed_ns / program->times.ns_per_tick) : slack;
 }
 
 /* The parts of the shared row were checked. */

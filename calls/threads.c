@@ -62,9 +62,10 @@ struct calls_cell *calls_cell_of(struct calls_thread *thread, uint32_t function)
     const struct calls_cell cell = {.function = function};
     if (known)
         return &thread->cells.items[*known];
-    if (sprof_map_put(&thread->index, function, thread->cells.count) ||
-        sprof_vec_push(&thread->cells, cell))
+    if (sprof_vec_reserve(&thread->cells, thread->cells.count + 1) ||
+        sprof_map_put(&thread->index, function, thread->cells.count))
         return NULL;
+    thread->cells.items[thread->cells.count++] = cell;
     return &thread->cells.items[thread->cells.count - 1];
 }
 
