@@ -12,7 +12,9 @@ enum {
     MOST_WORDS = 8,
     MOST_TITLES = 3, /* parts that are printed whole because of their titles */
     MOST_BLOCKS = 20,
-    TERM_WIDTH = 22, /* of a table's first column */
+    MOST_ELSEWHERE = 8, /* chapters that are only named */
+    MOST_LINES = 44,    /* what a search prints, about a screen: the rest is named */
+    TERM_WIDTH = 22,    /* of a table's first column */
 };
 
 /* == Text == */
@@ -52,13 +54,19 @@ static unsigned width_of(const char *text, size_t length)
 
 struct writer {
     FILE *out;
-    unsigned columns, column, indent;
+    unsigned columns, column, indent, lines;
 };
+
+static void end_line(struct writer *writer)
+{
+    fputc('\n', writer->out);
+    writer->lines++;
+}
 
 static void break_line(struct writer *writer, unsigned indent)
 {
     if (writer->column)
-        fputc('\n', writer->out);
+        end_line(writer);
     writer->column = 0;
     writer->indent = indent;
 }
@@ -141,7 +149,8 @@ static void put_block(struct writer *writer, const struct cli_block *block)
     case CLI_BLOCK_ITEM: put_item(writer, block->text); break;
     case CLI_BLOCK_ROW: put_row(writer, block); break;
     case CLI_BLOCK_CODE:
-        fprintf(writer->out, "      %.*s\n", (int)block->text.length, block->text.at);
+        fprintf(writer->out, "      %.*s", (int)block->text.length, block->text.at);
+        end_line(writer);
         break;
     }
 }
@@ -151,7 +160,7 @@ static void put_below(struct writer *writer, const struct cli_block *before,
                       const struct cli_block *block)
 {
     if (before->text.at && (block->kind != before->kind || block->kind == CLI_BLOCK_PARAGRAPH))
-        fputc('\n', writer->out);
+        end_line(writer);
     put_block(writer, block);
 }
 
@@ -237,25 +246,40 @@ static bool is_wanted(const struct cli_block *block, const struct wanted *wanted
                         : holds_all(block->text, wanted->query);
 }
 
+/* Says where the rest of a part is that was too long. */
+static void put_rest(struct writer *writer, struct cli_text title)
+{
+    struct sprof_str text = plain(title);
+    fprintf(writer->out, "\n… more: `sprof help '%s'`", text.text ? text.text : "");
+    end_line(writer);
+    sprof_str_release(&text);
+}
+
 /* Prints the parts of a page with titles that are wanted, each to the next title of its level, at
- * most `most`. Returns how many. */
+ * most `most`; of those that were looked for by words no more than a screen. Returns how many. */
 static unsigned put_parts(struct writer *writer, const char *page, const struct wanted *wanted,
                           unsigned most)
 {
     struct cli_markdown reader = {.at = page};
     struct cli_block block = {0}, before = {0};
+    struct cli_text title = {0}, cut = {0};
     enum cli_block_kind level = CLI_BLOCK_PAGE;
     unsigned count = 0;
     for (bool inside = false; cli_markdown_next(&reader, &block);) {
         if (is_title(&block) && !(inside && block.kind > level)) {
             inside = count < most && is_wanted(&block, wanted);
             level = block.kind;
+            title = block.text;
             count += inside;
         }
         if (!inside)
             continue;
-        put_below(writer, &before, &block);
-        before = block;
+        if (wanted->name || writer->lines < MOST_LINES) {
+            put_below(writer, &before, &block);
+            before = block;
+        } else if (cut.at != title.at) {
+            put_rest(writer, cut = title);
+        }
     }
     return count;
 }
@@ -288,7 +312,7 @@ static void put_elsewhere(struct writer *writer, const struct query *query)
     struct cli_markdown reader = {.at = cli_guide_text};
     struct cli_block block = {0};
     struct cli_text chapter = {0}, shown = {0};
-    while (cli_markdown_next(&reader, &block)) {
+    for (unsigned count = 0; count < MOST_ELSEWHERE && cli_markdown_next(&reader, &block);) {
         if (block.kind <= CLI_BLOCK_CHAPTER)
             chapter = block.text;
         if (is_title(&block) && (block.kind == CLI_BLOCK_PAGE || holds_all(block.text, query)))
@@ -299,6 +323,7 @@ static void put_elsewhere(struct writer *writer, const struct query *query)
                                    : (struct cli_text){"Also in:", strlen("Also in:")});
         put_words(writer, chapter);
         shown = chapter;
+        count++;
     }
     break_line(writer, 0);
 }
@@ -308,19 +333,30 @@ struct search {
     const struct query *query;
     struct cli_text chapter, section; /* where it is */
     struct cli_text shown;            /* the title that was printed last */
+    bool leads; /* of those alone that begin with the words, or of the others alone */
     unsigned found, left_out;
 };
+
+/* Whether a block is about the words: it begins with the first of them. */
+static bool is_lead(const struct cli_block *block, const struct query *query)
+{
+    struct cli_text text = block->text;
+    while (text.length && strchr("*`[| ", *text.at))
+        text = (struct cli_text){text.at + 1, text.length - 1};
+    const struct cli_text first = query->words[0];
+    return text.length >= first.length && !strncasecmp(text.at, first.at, first.length);
+}
 
 static void put_found(struct writer *writer, struct search *search, const struct cli_block *block)
 {
     const struct cli_text title = search->section.at ? search->section : search->chapter;
-    if (search->found++ >= MOST_BLOCKS) {
+    if (search->found++ >= MOST_BLOCKS || writer->lines >= MOST_LINES) {
         search->left_out++;
         return;
     }
     if (title.at != search->shown.at) {
         if (search->shown.at)
-            fputc('\n', writer->out);
+            end_line(writer);
         put_words(writer, search->chapter);
         if (search->section.at) {
             put_words(writer, (struct cli_text){"›", strlen("›")});
@@ -342,15 +378,18 @@ static void search_page(struct writer *writer, const char *page, struct search *
             search->section = (struct cli_text){0};
         } else if (block.kind == CLI_BLOCK_SECTION)
             search->section = block.text;
-        else if (is_match(&block, search->query))
+        else if (is_match(&block, search->query) && is_lead(&block, search->query) == search->leads)
             put_found(writer, search, &block);
 }
 
 static unsigned put_matches(struct writer *writer, const struct query *query)
 {
-    struct search search = {.query = query};
-    search_page(writer, cli_guide_text, &search);
-    search_page(writer, cli_schema_text, &search);
+    struct search search = {.query = query, .leads = true};
+    for (int pass = 0; pass < 2; pass++) {
+        search_page(writer, cli_guide_text, &search);
+        search_page(writer, cli_schema_text, &search);
+        search.leads = false;
+    }
     if (search.left_out)
         fprintf(writer->out, "\n… and %u more places: add a word, or `man sprof-guide`\n",
                 search.left_out);

@@ -102,7 +102,10 @@ static int help_on(int count, char **words, struct sprof_error *error)
     else {
         const unsigned columns = cli_columns(stdout, 0);
         cli_pager_start(&pager);
-        if (cli_guide_print(stdout, query.text, columns < 100 ? columns : 100))
+        const char *foreign = count == 1 ? cli_foreign_command(words[0]) : NULL;
+        if (foreign)
+            printf("%s: %s\n\n", words[0], foreign);
+        if (cli_guide_print(stdout, query.text, columns < 100 ? columns : 100) && !foreign)
             status = unknown_command(query.text, "help ", error);
         cli_pager_finish(&pager);
     }

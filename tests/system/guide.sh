@@ -119,7 +119,19 @@ compare differently named builds|--map OLD=NEW
 only a part of the run|--time 1.5,3
 v_call_tree|by call path
 uftrace|sprof trace -- ./x
+kmem|sprof trace --heap
+c2c|sprof record -e cache-misses
+buildid-list|build_id FROM module
 END
+    # An answer is about a screen, and says where the rest is; what a paragraph begins with comes first.
+    for words in waiting events 'not sampled' memory calls; do
+        "$SPROF" help "$words" >out
+        [ "$(wc -l <out)" -le 60 ] || fail "help $words has $(wc -l <out) lines"
+    done
+    "$SPROF" help waiting >out
+    grep -qF "more: \`sprof help 'sprof record: waits'\`" out || fail "help waiting does not name the rest: $(cat out)"
+    "$SPROF" help not sampled >out
+    sed -n 2p out | grep -qF "CPU time, known from the kernel's accounts" || fail "help not sampled begins with $(sed -n 1,3p out)"
     for page in guide schema; do
         "$SPROF" help $page >out || fail "help $page"
         sed -n 's/^###* //p' "$guide" >titles

@@ -126,6 +126,8 @@ static void test_words_of_other_profilers(void)
     CU_ASSERT_PTR_NOT_NULL(strstr(cli_foreign_command("flamegraph"), "sprof html"));
     CU_ASSERT_PTR_NOT_NULL(strstr(cli_foreign_command("flame"), "sprof html"));
     CU_ASSERT_PTR_NULL(cli_foreign_command("fla"));
+    CU_ASSERT_PTR_NOT_NULL(strstr(cli_foreign_command("kmem"), "--heap"));
+    CU_ASSERT_PTR_NOT_NULL(strstr(cli_foreign_command("c2c"), "cache-misses"));
     CU_ASSERT_PTR_NULL(cli_foreign_command("report"));
 }
 
