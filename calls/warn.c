@@ -173,6 +173,12 @@ int calls_warnings_begin(struct calls_program *program, size_t first, struct spr
 
 /* == Rows and lines == */
 
+/* Three digits or so of milliseconds, as tables have them. */
+static int decimals_of(double time_ns)
+{
+    return time_ns < 1e6 ? 4 : time_ns < 1e7 ? 2 : time_ns < 1e8 ? 1 : 0;
+}
+
 static void describe(struct sprof_str *text, const char *function, const struct store_warning *row,
                      const struct probe_warning *noted)
 {
@@ -199,9 +205,9 @@ static void describe(struct sprof_str *text, const char *function, const struct 
     else
         sprof_str_appendf(text,
                           !strcmp(row->kind, "slow")
-                              ? "slow: %s took %.6g ms, more than %.6g ms"
-                              : "stuck: %s has not returned after %.6g ms, more than %.6g ms",
-                          function, value / 1e6, bound / 1e6);
+                              ? "slow: %s took %.*f ms, more than %.6g ms"
+                              : "stuck: %s has not returned after %.*f ms, more than %.6g ms",
+                          function, decimals_of(value), value / 1e6, bound / 1e6);
 }
 
 static void say(struct calls_program *program, const struct calls_thread *thread,
