@@ -89,7 +89,8 @@ enum model_pseudo {
 #define MODEL_WAITING "[waiting]"
 #define MODEL_READY "[ready]"
 
-/* The event of samples of threads that work or wait: its weights are nanoseconds of their lives. */
+/* The event of samples of threads that work or wait, which it is is not known: its weights are
+ * nanoseconds of their lives. */
 #define MODEL_EVENT_WALL "wall-clock"
 
 /* Time in which threads had no CPU, in nanoseconds: a family of events, one for each kind of wait.
@@ -136,6 +137,10 @@ bool model_event_of_one_mode(const char *event);
 #define MODEL_SOURCE_NO_BPF ", without BPF ("
 #define MODEL_SOURCE_NO_WEIGHTS ", without exact weights"
 #define MODEL_SOURCE_NO_CAPTURES ", without deep stacks"
+
+/* … and where waits are samples by the wall clock, too (`--clock wall`): the sum of all events is
+ * what was asked for. */
+#define MODEL_SOURCE_LOOKS "; what waits by BPF"
 
 /* … and where the kernel permits no more samples a second than that, of those asked for by default.
  */

@@ -271,13 +271,15 @@ static uint64_t run_time(const struct record_session *session, uint64_t time_ns)
     return time_ns > session->start_ns ? time_ns - session->start_ns : 0;
 }
 
-/* Of a wait, what was before the time that counts weighs nothing. */
+/* Of a wait, what was before the time that counts weighs nothing. A sample by the wall clock may
+ * weigh for several threads. */
 static int apply_wait(struct record_session *session, const struct model_record *record,
                       const struct record_event *event)
 {
     const uint64_t begin_ns = session->start_ns + session->options.delay_ns;
     struct model_record counted = *record;
-    if (record->time_ns > begin_ns && record->sample.weight > record->time_ns - begin_ns)
+    if (!session->options.wall_clock && record->time_ns > begin_ns &&
+        record->sample.weight > record->time_ns - begin_ns)
         counted.sample.weight = record->time_ns - begin_ns;
     return recording_sample(session->recording, &counted, event->row.id);
 }

@@ -493,6 +493,10 @@ const char *report_event_state(const struct store_event *event);
 /* What they wait for, as "futex"; else their state. */
 const char *report_event_wait(const struct store_event *event);
 
+/* Whether the newest selected run was made by the wall clock, with the state of each sample: all
+ * its time is what is read where no event is asked for. */
+bool report_dataset_is_by_looks(const struct report_dataset *dataset);
+
 /* Whether time without a CPU is read, alone or in a sum: one sample may weigh for a long wait, and
  * the next for none. */
 static inline bool report_dataset_reads_waits(const struct report_dataset *dataset)

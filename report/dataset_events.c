@@ -112,12 +112,20 @@ bool report_dataset_is_time(const struct report_dataset *dataset, const struct s
 
 static enum report_event_sum sum_called(const char *name)
 {
-    return !strcmp(name, MODEL_EVENT_OFF_CPU)      ? REPORT_OFF_CPU
-           : !strcmp(name, MODEL_EVENT_ON_AND_OFF) ? REPORT_ON_AND_OFF
-                                                   : REPORT_ONE_EVENT;
+    return !strcmp(name, MODEL_EVENT_OFF_CPU) ? REPORT_OFF_CPU
+           : !strcmp(name, MODEL_EVENT_ON_AND_OFF) || !strcmp(name, MODEL_EVENT_WALL)
+               ? REPORT_ON_AND_OFF
+               : REPORT_ONE_EVENT;
 }
 
-/* Makes `event` that of a sum, where a selected run has a part of it. */
+bool report_dataset_is_by_looks(const struct report_dataset *dataset)
+{
+    const char *source = dataset->run.source;
+    return source && strstr(source, MODEL_SOURCE_LOOKS) && run_has_waits(dataset, dataset->run.id);
+}
+
+/* Makes `event` that of a sum, where a selected run has a part of it. Where waits were sampled by a
+ * clock, the period is that of all parts. */
 static void choose_sum(struct report_dataset *dataset, enum report_event_sum sum)
 {
     for (size_t i = 0; i < dataset->events.count; i++)
@@ -128,7 +136,8 @@ static void choose_sum(struct report_dataset *dataset, enum report_event_sum sum
         return;
     dataset->event.name = sum == REPORT_OFF_CPU ? MODEL_EVENT_OFF_CPU : MODEL_EVENT_ON_AND_OFF;
     dataset->event.is_clock = dataset->event.varying = true;
-    dataset->event.period = 0;
+    if (!report_dataset_is_by_looks(dataset))
+        dataset->event.period = 0;
     dataset->event_sum = sum;
 }
 
@@ -173,7 +182,8 @@ static bool is_taken(const struct report_dataset *dataset, const struct store_ev
                                                      : !strcmp(event->name, dataset->event.name)));
 }
 
-/* What is asked for; NULL: the first event. Of a state, it is all time in it. */
+/* What is asked for; NULL: the first event. Of a state, it is all time in it; where waits were
+ * sampled by a clock, all time. */
 static const char *event_of(const struct report_dataset *dataset,
                             const struct report_selection *selection)
 {
@@ -181,7 +191,9 @@ static const char *event_of(const struct report_dataset *dataset,
         return selection->event;
     if (selection->state && run_has_waits(dataset, dataset->run.id))
         return strcmp(selection->state, running) ? MODEL_EVENT_OFF_CPU : NULL;
-    return selection->all_events && !dataset->all_events ? MODEL_EVENT_ON_AND_OFF : NULL;
+    const bool is_sum =
+        selection->all_events ? !dataset->all_events : report_dataset_is_by_looks(dataset);
+    return is_sum ? MODEL_EVENT_ON_AND_OFF : NULL;
 }
 
 static int no_such_event(const struct report_dataset *dataset, const char *wanted,

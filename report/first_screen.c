@@ -62,7 +62,7 @@ int report_first_screen_load(struct report_dataset *dataset, struct store *store
 {
     struct report_selection own = *selection;
     const int result = report_dataset_load(dataset, store, selection, parts, error);
-    if (result || says_how_to_read(selection) || !report_quality_is_wall(dataset) ||
+    if (result || says_how_to_read(selection) || !report_quality_is_all_time(dataset) ||
         dataset->reading.recorded.mode != MODEL_MODE_FULL)
         return result;
     report_dataset_release(dataset);

@@ -42,9 +42,8 @@ const char *report_quality_cure_of_waits(const struct report_dataset *dataset);
 /* Whether samples are by the wall clock, and the kind of a wait was not measured. */
 bool report_quality_is_wall(const struct report_dataset *dataset);
 
-/* Whether the kind of each wait could have been measured, and only the kernel's function stands for
- * it. */
-bool report_quality_waits_lack_kinds(const struct report_dataset *dataset);
+/* Whether samples are by the wall clock, and those of all states are read. */
+bool report_quality_is_all_time(const struct report_dataset *dataset);
 
 /* Whether times without a CPU were measured, each kind as an event of its own. */
 bool report_quality_has_waits(const struct report_dataset *dataset);

@@ -12,7 +12,7 @@ static int part_of_event(struct report_dataset *dataset, struct quality_parts *p
     char number[NUMBER_BYTES];
     if (!dataset->event.id || report_dataset_mixes_events(dataset))
         return 0;
-    if (dataset->event_sum)
+    if (dataset->event_sum && !dataset->event.period)
         return report_quality_part(dataset, parts, "%s: %s", dataset->event.name,
                                    dataset->event_sum == REPORT_OFF_CPU
                                        ? "all waits, and ready without a CPU"

@@ -98,10 +98,10 @@ bool report_quality_is_wall(const struct report_dataset *dataset)
            !report_quality_has_waits(dataset);
 }
 
-bool report_quality_waits_lack_kinds(const struct report_dataset *dataset)
+bool report_quality_is_all_time(const struct report_dataset *dataset)
 {
-    const char *source = dataset->run.source;
-    return report_quality_is_wall(dataset) && source && strstr(source, MODEL_SOURCE_FILTERED);
+    return report_quality_is_wall(dataset) ||
+           (dataset->event_sum == REPORT_ON_AND_OFF && report_dataset_is_by_looks(dataset));
 }
 
 bool report_quality_has_unseen_waits(const struct report_dataset *dataset)

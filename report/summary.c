@@ -96,8 +96,7 @@ static void write_record_waits(FILE *out, const struct report_dataset *dataset)
     fputs(" · ", out);
 }
 
-/* What shows more of it: first the cure, where the samples do not show what is wanted. Of samples
- * by the wall clock the kernel's function is all that says what a thread waits for. */
+/* What shows more of it: first the cure, where the samples do not show what is wanted. */
 static int write_next(FILE *out, struct report_dataset *dataset, const char *path)
 {
     char *const words[] = {(char *)(uintptr_t)path, NULL};
@@ -106,12 +105,12 @@ static int write_next(FILE *out, struct report_dataset *dataset, const char *pat
         return SPROF_ENOMEM;
     const bool waits = report_quality_is_waiting(dataset);
     fputs("next: ", out);
-    if (report_quality_has_waits(dataset) && (dataset->waits || waits))
+    if (report_quality_has_waits(dataset) && !dataset->event_sum && (dataset->waits || waits))
         fprintf(out, "sprof report %s %s · ",
                 report_quality_has_unseen_waits(dataset) ? "--by thread,state"
                                                          : "--event wall --tree",
                 file);
-    else if (waits || report_quality_waits_lack_kinds(dataset))
+    else if (waits)
         write_record_waits(out, dataset);
     fprintf(out, "sprof report --tree %s · sprof html %s\n", file, file);
     return 0;

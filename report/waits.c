@@ -226,7 +226,7 @@ static bool is_worth_saying(const struct report_dataset *dataset, const struct s
 {
     const bool mostly =
         report_number_share(summing->waiting + summing->ready, summing->all) >= MOST_PERCENT;
-    return (mostly || report_quality_is_waiting(dataset) || report_quality_is_wall(dataset)) &&
+    return (mostly || report_quality_is_waiting(dataset) || report_quality_is_all_time(dataset)) &&
            (summing->groups.count || summing->ready || summing->dataset.idle.cost.weight);
 }
 
@@ -274,7 +274,8 @@ int report_waits_sum_up(struct report_dataset *dataset, struct store *store,
     struct sprof_str text = {0};
     bool may = false;
     const bool is_wall = report_quality_is_wall(dataset);
-    if (!is_wall && (!report_quality_has_waits(dataset) || report_quality_sees_waiting(dataset)))
+    if (!report_quality_is_all_time(dataset) &&
+        (!report_quality_has_waits(dataset) || report_quality_sees_waiting(dataset)))
         return 0;
     int result = is_wall ? 0 : may_wait(dataset, store, selection, &may, error);
     if (result || !(may || is_wall))

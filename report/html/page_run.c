@@ -304,6 +304,7 @@ static int put_run(struct html_page *page, struct html_part *part)
     report_json_count(json, "cpuNs", report_quality_used_ns(dataset));
     report_json_count(json, "samples", dataset->quality.samples);
     report_json_text(json, "empty", report_quality_empty(dataset));
+    report_json_bool(json, "allTime", report_dataset_is_by_looks(dataset));
     int result = put_quality(json, dataset);
     put_cards(json, dataset);
     put_trusts(json, dataset);

@@ -28,7 +28,7 @@ function threadTitle(data, thread) {
 
 // Cost per slot, of what is known to have happened in it, in all and per kind of code, of what a selection without a range holds.
 function slotCosts(data, selection, view) {
-    const {slots: own, slotNs} = data.runs[data.events[selection.event].run], slots = Math.max(1, own), waits = new Map();
+    const {slots: own, slotNs, allTime} = data.runs[data.events[selection.event].run], slots = Math.max(1, own), waits = new Map();
     const kinds = view.pathKinds ||= pathKinds(data, view), sums = KINDS.map(() => new Float64Array(slots));
     const {slot, node} = data.cells, event = data.events[selection.event];
     const values = event.varying || event.clock ? data.cells.weight : data.cells.samples;
@@ -45,9 +45,9 @@ function slotCosts(data, selection, view) {
         for (let i = starts[lane]; i < starts[lane + 1]; i++) {
             if (timeless[node[i]] || kinds[node[i]] === LEFT_OUT)
                 continue;
-            if (state) {
+            if (state) { // a sample by the wall clock may weigh for several threads
                 for (const sum of [sums[KINDS.indexOf(state)], own, waits.get(thread)])
-                    addBackwards(sum, slot[i], values[i], slotNs);
+                    addBackwards(sum, slot[i], values[i], allTime ? Infinity : slotNs);
                 continue;
             }
             sums[kinds[node[i]]][slot[i]] += values[i];

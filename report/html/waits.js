@@ -15,10 +15,15 @@ function addSums(data) {
     }
 }
 
-// A run that mostly waits is shown with its waits at first.
+// A run that mostly waits is shown with its waits at first, and one that was made by the wall clock in any case.
 function startWithWaits(data) {
     const {run} = data.events[data.firstEvent], {lane, weight, count} = data.cells, sums = {on: 0, off: 0};
+    const wallOf = index => data.runs[data.events[index]?.run]?.allTime ?
+        data.events.findIndex(event => event.run === data.events[index].run && event.time === 'both') : -1;
     const wall = data.events.findIndex(event => event.run === run && event.time === 'both');
+    const sides = data.firstBase === undefined ? ['firstEvent'] : ['firstEvent', 'firstBase'];
+    if (sides.every(side => wallOf(data[side]) >= 0))
+        return void sides.forEach(side => (data[side] = wallOf(data[side])));
     if (wall < 0 || data.firstBase !== undefined)
         return;
     const kinds = data.lanes.map(([event, , idle]) => !idle && data.events[wall].parts.includes(event) ? data.events[event].time : undefined);

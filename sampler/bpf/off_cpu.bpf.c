@@ -21,9 +21,10 @@ char LICENSE[] SEC("license") = "Dual MIT/GPL";
 
 #include SPROF_ARCH_BPF_HEADER /* struct pt_regs, and which of its members is what */
 
+#include "sampler/bpf/entry.h"
+
 enum {
     PAGE_BYTES = 4096,
-    TASK_STOPPED_OR_TRACED = 0x4 | 0x8, /* of task_struct.__state (linux/sched.h) */
     TASK_DEAD = 0x80,
     KERNEL_THREAD = 0x200000,   /* of task_struct.flags: PF_KTHREAD */
     KERNEL_STACK_BYTES = 16384, /* at least, where threads are in the kernel */
@@ -197,10 +198,7 @@ static __always_inline bool begin_record(struct task_struct *task, const struct 
     record->tid = task->pid;
     record->cpu = task->thread_info.cpu;
     record->is_32bit = ARCH_BPF_IS_32BIT(registers);
-    record->entry = record->is_32bit                     ? OFF_CPU_ENTRY_OTHER
-                    : ARCH_BPF_IN_SYSTEM_CALL(registers) ? ARCH_BPF_SYSTEM_CALL(registers)
-                    : ARCH_BPF_IN_FAULT(registers)       ? OFF_CPU_ENTRY_FAULT
-                                                         : OFF_CPU_ENTRY_OTHER;
+    record->entry = entry_of(registers);
     record->is = (BPF_CORE_READ_BITFIELD(task, in_iowait) ? OFF_CPU_DISK : 0) |
                  (thread->is_stopped ? OFF_CPU_STOPPED : 0);
     record->chain_count = record->stack_bytes = 0;

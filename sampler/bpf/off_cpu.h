@@ -23,6 +23,7 @@ enum {
     OFF_CPU_DISK = 1,    /* it waited for a disk: the kernel's in_iowait */
     OFF_CPU_STOPPED = 2, /* by a signal or a tracer */
     OFF_CPU_WAKES = 4,   /* it is the record of a thread that wakes another */
+    OFF_CPU_READY = 8,   /* it could go on, and has no CPU: of struct waiting_record alone */
 };
 
 /* A wait that was kept, of a thread that has a CPU again, or still waits; or what a thread did as

@@ -20,6 +20,8 @@ char LICENSE[] SEC("license") = "Dual MIT/GPL";
 
 #include SPROF_ARCH_BPF_HEADER /* struct pt_regs, and which of its members is what */
 
+#include "sampler/bpf/entry.h"
+
 enum { PAGE_BYTES = 4096 };
 
 struct sched_entity {
@@ -29,6 +31,8 @@ struct sched_entity {
 struct task_struct {
     int pid, tgid;
     int on_cpu, exit_state;
+    unsigned int __state;
+    unsigned int in_iowait : 1;
     __u64 start_time;
     struct sched_entity se;
     struct thread_info {
@@ -126,6 +130,16 @@ static __always_inline __u32 copy_stack(struct task_struct *task, struct room *r
     return size & ~7U;
 }
 
+/* How it has no CPU at this moment, as flags of a record. */
+static __always_inline __u32 state_of(struct task_struct *task)
+{
+    const unsigned int state = task->__state;
+    if (!state)
+        return OFF_CPU_READY;
+    return (BPF_CORE_READ_BITFIELD(task, in_iowait) ? OFF_CPU_DISK : 0) |
+           (state & TASK_STOPPED_OR_TRACED ? OFF_CPU_STOPPED : 0);
+}
+
 /* Fills the room with what a record of the thread says; false where the thread has moved on. */
 static __always_inline bool describe(struct task_struct *task, struct room *room)
 {
@@ -138,6 +152,8 @@ static __always_inline bool describe(struct task_struct *task, struct room *room
     record->pid = task->tgid;
     record->tid = task->pid;
     record->cpu = task->thread_info.cpu;
+    record->entry = entry_of(registers);
+    record->is = state_of(task);
     record->chain_bytes = record->stack_bytes = 0;
     if (look.chain_bytes) {
         const long bytes = bpf_get_task_stack(task, room->chain, sizeof room->chain, 0);

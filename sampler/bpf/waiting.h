@@ -23,6 +23,8 @@ struct waiting_record {
     __u32 cpu; /* it had last */
     __u32 is_32bit;
     __u32 chain_bytes, stack_bytes;
+    __s32 entry; /* number of its system call; or OFF_CPU_ENTRY_… of off_cpu.h */
+    __u32 is;    /* OFF_CPU_DISK … */
     __u64 registers[WAITING_REGISTERS]; /* of user mode, in the order of perf_regs.h */
 };
 

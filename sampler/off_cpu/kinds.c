@@ -3,6 +3,7 @@
 
 #include "model/model.h"
 
+#include <stdio.h>
 #include <sys/syscall.h>
 
 enum kind {
@@ -213,12 +214,30 @@ static enum kind kind_of_call(int number)
 }
 
 /* io_uring_enter counts as waiting for a disk in the kernel, whatever it waits for. */
-size_t off_cpu_kind_of(const struct off_cpu_record *record)
+size_t off_cpu_kind_of(int entry, unsigned is)
 {
-    const enum kind kind = record->entry >= 0                     ? kind_of_call(record->entry)
-                           : record->entry == OFF_CPU_ENTRY_FAULT ? PAGE_FAULT
-                                                                  : OTHER;
-    if (record->is & OFF_CPU_STOPPED)
+    const enum kind kind = entry >= 0                     ? kind_of_call(entry)
+                           : entry == OFF_CPU_ENTRY_FAULT ? PAGE_FAULT
+                                                          : OTHER;
+    if (is & OFF_CPU_READY)
+        return READY;
+    if (is & OFF_CPU_STOPPED)
         return STOPPED;
-    return record->is & OFF_CPU_DISK && kind != IO_URING ? BLOCK_IO : kind;
+    return is & OFF_CPU_DISK && kind != IO_URING ? BLOCK_IO : kind;
+}
+
+int off_cpu_kind_events(struct sampler_event_list *events, const struct model_field *of_futex,
+                        size_t of_futex_count)
+{
+    int result = 0;
+    for (size_t i = 0; i < KINDS && !result; i++) {
+        struct sampler_event event = {.is_clock = true, .varying_period = true, .is_wait = true};
+        if (i == FUTEX) {
+            event.fields = of_futex;
+            event.field_count = of_futex_count;
+        }
+        snprintf(event.name, sizeof event.name, "%s%s", MODEL_EVENT_OFF_CPU_PREFIX, words[i]);
+        result = sprof_vec_push(events, event);
+    }
+    return result;
 }

@@ -155,18 +155,9 @@ static int events(const struct source *opened, struct sampler_event_list *list)
     const struct off_cpu_source *source = (const struct off_cpu_source *)opened;
     struct sampler_event wakeup = {
         .name = MODEL_EVENT_WAKEUP, .varying_period = true, .is_wait = true};
-    for (size_t i = 0; i < off_cpu_kind_count(); i++) {
-        struct sampler_event event = {.is_clock = true, .varying_period = true, .is_wait = true};
-        if (i == off_cpu_kind_futex()) {
-            event.fields = fields_of_locks;
-            event.field_count = sizeof fields_of_locks / sizeof *fields_of_locks;
-        }
-        snprintf(event.name, sizeof event.name, "%s%s", MODEL_EVENT_OFF_CPU_PREFIX,
-                 off_cpu_kind_word(i));
-        if (sprof_vec_push(list, event))
-            return SPROF_ENOMEM;
-    }
-    return source->settings->takes_wakers ? sprof_vec_push(list, wakeup) : 0;
+    const int result = off_cpu_kind_events(list, fields_of_locks,
+                                           sizeof fields_of_locks / sizeof *fields_of_locks);
+    return !result && source->settings->takes_wakers ? sprof_vec_push(list, wakeup) : result;
 }
 
 static void facts(const struct source *source, struct sampler_facts *facts)
@@ -308,7 +299,7 @@ static size_t kind_of(const struct off_cpu_record *wait, bool is_ready)
 {
     if (wait->is & OFF_CPU_WAKES)
         return off_cpu_kind_wakeup();
-    return is_ready ? OFF_CPU_KIND_READY : off_cpu_kind_of(wait);
+    return is_ready ? OFF_CPU_KIND_READY : off_cpu_kind_of(wait->entry, wait->is);
 }
 
 static void fill(struct off_cpu_source *source, const struct off_cpu_record *wait, bool is_ready)

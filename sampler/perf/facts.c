@@ -36,7 +36,7 @@ static void describe(const struct perf_source *source, char *text, size_t size)
              source->programs.missing_why ? MODEL_SOURCE_NO_BPF : "",
              source->programs.missing_why ? source->programs.missing_why : "",
              source->programs.missing_why ? ")" : "", most, in_step ? ", at a fixed interval" : "",
-             source->config.clock == SAMPLER_CLOCK_WALL ? "; what waits by BPF"
+             source->config.clock == SAMPLER_CLOCK_WALL ? MODEL_SOURCE_LOOKS
              : source->switches.wanted                  ? "; waits by context switches"
              : source->config.beside_waits              ? "; waits by BPF"
                                                         : "");

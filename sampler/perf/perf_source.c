@@ -43,7 +43,7 @@ static int perf_events(const struct source *opened, struct sampler_event_list *l
             one.period = 0;
         }
         one.due_ns = event->is_clock && !wall && !event->exclude_user ? one.period : 0;
-        snprintf(one.name, sizeof one.name, "%s", wall ? MODEL_EVENT_WALL : event->name);
+        snprintf(one.name, sizeof one.name, "%s", event->name);
         result = sprof_vec_push(list, one);
     }
     return !result && source->switches.wanted ? perf_switches_events(list) : result;

@@ -3,6 +3,7 @@
 #include "sampler/waiting/waiting_source.h"
 
 #include "arch/arch.h"
+#include "sampler/off_cpu/kinds.h"
 #include "sampler/perf/bpf_refusal.h"
 #include "sampler/waiting/looks.h"
 
@@ -265,6 +266,7 @@ static void fill(struct waiting_source *source, const struct waiting_record *wai
     *record = (struct model_record){
         .type = MODEL_RECORD_SAMPLE,
         .time_ns = waiting->time_ns,
+        .event = (uint32_t)off_cpu_kind_of(waiting->entry, waiting->is),
         .pid = (pid_t)waiting->pid,
         .tid = (pid_t)waiting->tid,
         .cpu = (int)waiting->cpu,
@@ -320,11 +322,19 @@ static void facts(const struct source *source, struct sampler_facts *facts)
     (void)facts;
 }
 
+/* Of each record the state at its look. */
+static int events(const struct source *source, struct sampler_event_list *list)
+{
+    (void)source;
+    return off_cpu_kind_events(list, NULL, 0);
+}
+
 const struct source_kind sampler_waiting_kind = {
     .name = "waiting",
     .is_wanted = is_wanted,
     .open = open_source,
     .facts = facts,
+    .events = events,
     .start = start,
     .stop = stop,
     .wait_for = wait_for,

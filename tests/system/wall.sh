@@ -54,6 +54,12 @@ __attribute__((noinline)) void *block(void *nothing) /* all along */
     while (read(ends[0], &byte, 1) < 0);
     return nothing;
 }
+static pthread_mutex_t held = PTHREAD_MUTEX_INITIALIZER;
+__attribute__((noinline)) void *want(void *nothing) /* all along, too */
+{
+    pthread_mutex_lock(&held);
+    return nothing;
+}
 int main(int argc, char **argv)
 {
     const int blocked = argc > 2 ? atoi(argv[2]) : 1;
@@ -67,6 +73,8 @@ int main(int argc, char **argv)
         if (pthread_create(&thread, &small, block, 0))
             return 1;
     pthread_create(&changing, 0, change, 0);
+    pthread_mutex_lock(&held);
+    pthread_create(&thread, 0, want, 0);
     printf("%d\n", (int)getpid());
     fflush(stdout);
     sleep((unsigned)atoi(argv[1]));
@@ -78,6 +86,25 @@ int main(int argc, char **argv)
 END
 cc -O1 -g -o waits waits.c || fail "cannot compile"
 
+# Each function waits in one way, whatever else happens to its thread.
+states_are_known() {
+    local pair
+    for pair in rest:sleep wait_in_poll:poll block:read want:futex; do
+        holds "$(sql t.db "SELECT coalesce(sum(inclusive_weight), 0) / 1e9 FROM v_function
+            WHERE function = '${pair%:*}' AND wait = '${pair#*:}' AND state = 'waiting'") > 0.1" "$pair"
+        holds "$(sql t.db "SELECT count(*) FROM v_function WHERE function = '${pair%:*}' AND state = 'waiting'
+            AND wait NOT IN ('${pair#*:}', 'page-fault', 'stopped', 'other')") == 0" "only $pair"
+    done
+    holds "$(sql t.db "SELECT count(*) FROM v_sample WHERE state NOT IN ('running', 'ready', 'waiting')") == 0" "a state of each sample"
+    holds "$(sql t.db "SELECT count(DISTINCT state) FROM v_function WHERE function = 'spin' AND state IN ('running', 'ready')") >= 1" "what works"
+    holds "$(sql t.db "SELECT coalesce(sum(inclusive_weight), 0) / 1e9 FROM v_function WHERE function = 'spin' AND state = 'waiting'") < 0.1" \
+        "what works does not wait"
+    expect 0 "$SPROF" report -i t.db --by wait --idle
+    for wait in sleep poll read futex running; do grep -q " $wait\$" out || fail "no row of $wait"; done
+    expect 0 "$SPROF" report -i t.db --state futex --mode app
+    grep -q ' want ' out && ! grep -q ' rest ' out || fail "a state alone"
+}
+
 seconds_in() { # FUNCTION
     sql t.db "SELECT coalesce(sum(inclusive_weight), 0) / 1e9 FROM v_function WHERE function = '$1'"
 }
@@ -85,7 +112,7 @@ seconds_in() { # FUNCTION
 case $1 in
 launched)
     expect 0 "$SPROF" record --clock wall -o t.db -- ./waits 6
-    said "wall-clock, [0-9]+ Hz a thread"
+    said "wall, [0-9]+ Hz a thread"
     ! grep -q EINTR err || fail "no agent is needed"
     # The answer is the program's functions, and what they wait for.
     grep -Eq "of threads' time is waiting: .*(asleep in rest|in main)" err || fail "the summary does not say what it waits for"
@@ -100,6 +127,7 @@ launched)
     seen=$(seconds_in block)
     holds "$seen > 5 && $seen < 0.5 + $(sql t.db "SELECT duration_ns / 1e9 FROM run")" "a thread that is blocked all along: $seen"
     holds "$(sql t.db "SELECT whole_stacks >= 0.98 * user_stacks FROM v_quality") == 1" "whole stacks"
+    states_are_known
     # With the kernel's frames above its own.
     holds "$(sql t.db "SELECT count(*) FROM v_function WHERE module LIKE '[kernel%' AND function LIKE '%nanosleep%'
         AND inclusive_weight > 1e9") > 0" "kernel frames of the wait"
@@ -110,7 +138,7 @@ launched)
     grep -q '\[kernel' out || fail "no functions of the kernel where they are asked for"
     ;;
 attached)
-    # To a program that waits already; what it does goes on undisturbed.
+    # To a program that waits already; its work is undisturbed.
     start ./waits 100 >waits.out
     program=$child
     wait_until 60 test -s waits.out

@@ -107,18 +107,6 @@ static void test_waits(void)
                 waits);
 }
 
-static void test_lack_of_kinds(void)
-{
-    struct report_dataset dataset = {.event = {.name = MODEL_EVENT_WALL},
-                                     .run = {.source = "perf per CPU" MODEL_SOURCE_FILTERED}};
-    CU_ASSERT_TRUE(report_quality_waits_lack_kinds(&dataset));
-    dataset.run.source = "perf per CPU";
-    CU_ASSERT_FALSE(report_quality_waits_lack_kinds(&dataset));
-    dataset.run.source = "perf per CPU" MODEL_SOURCE_FILTERED;
-    dataset.event.name = "cpu-clock";
-    CU_ASSERT_FALSE(report_quality_waits_lack_kinds(&dataset));
-}
-
 void sprof_suite_report_summary(void);
 void sprof_suite_report_summary(void)
 {
@@ -126,5 +114,4 @@ void sprof_suite_report_summary(void)
     CU_add_test(suite, "the whole of it", test_summary);
     CU_add_test(suite, "what comes next", test_next);
     CU_add_test(suite, "waits without the kernel's functions", test_waits);
-    CU_add_test(suite, "waits without kinds", test_lack_of_kinds);
 }

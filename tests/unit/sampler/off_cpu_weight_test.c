@@ -71,8 +71,7 @@ static void test_parts_weigh_in_proportion(void)
 
 static const char *word_of(int entry, unsigned is)
 {
-    const struct off_cpu_record record = {.entry = entry, .is = is};
-    return off_cpu_kind_word(off_cpu_kind_of(&record));
+    return off_cpu_kind_word(off_cpu_kind_of(entry, is));
 }
 
 static void test_kinds_of_waits(void)
@@ -84,6 +83,7 @@ static void test_kinds_of_waits(void)
     CU_ASSERT_STRING_EQUAL(word_of(SYS_read, OFF_CPU_DISK), "block-io");
     CU_ASSERT_STRING_EQUAL(word_of(SYS_io_uring_enter, OFF_CPU_DISK), "io_uring");
     CU_ASSERT_STRING_EQUAL(word_of(SYS_read, OFF_CPU_STOPPED), "stopped");
+    CU_ASSERT_STRING_EQUAL(word_of(SYS_futex, OFF_CPU_READY), "ready");
     CU_ASSERT_STRING_EQUAL(word_of(100000, 0), "system-call");
     CU_ASSERT_STRING_EQUAL(word_of(OFF_CPU_ENTRY_FAULT, 0), "page-fault");
     CU_ASSERT_STRING_EQUAL(word_of(OFF_CPU_ENTRY_OTHER, 0), "other");
