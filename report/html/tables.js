@@ -117,7 +117,9 @@ class Table {
     // Tags of modules depend on the columns.
     findNeeded() {
         const names = this.all.find(column => column.needs);
-        const needed = names ? this.rows.reduce((most, row) => Math.max(most, names.needs(row)), 0) : 0;
+        // Names that are too long in any case take the room of no bars.
+        const most = Math.max(440, 0.45 * this.scroller.clientWidth);
+        const needed = names ? this.rows.map(row => names.needs(row)).reduce((sum, need) => need > most ? sum : Math.max(sum, need), 0) : 0;
         if (needed === this.needed)
             return;
         this.needed = needed;

@@ -13,8 +13,9 @@ from page import compare, main, make_page, Page, page_of_stacks, plain, PROGRAMS
 
 VECTOR = "std::vector<double, std::allocator<double> >::"
 LONG = "shop::ledger::" + "nested_scope_with_a_long_name::" * 6 + "the_last_component"
+WIDE = "shop::" + "last_component_of_a_great_width_" * 6 + "end"
 STACKS = [f"main;{VECTOR}push_back(double&&) 5", f"main;{VECTOR}_M_insert_aux(double*, double&&) 4",
-          "main;shop::price(int) 3", "main;shop::price(double) 2", f"main;{LONG} 1"]
+          "main;shop::price(int) 3", "main;shop::price(double) 2", f"main;{LONG} 1", f"main;{WIDE} 1"]
 
 
 def names(browser, work):
@@ -23,7 +24,7 @@ def names(browser, work):
     page.tab("functions")
     shown = lambda: {plain(row[0]) for row in page.rows("functions")[0]}
     full = {name.rsplit(" ", 1)[0].split(";")[1] for name in STACKS} | {"main"}
-    short = {"std::vector::push_back", "std::vector::_M_insert_aux", "shop::price(int)", "shop::price(double)", LONG, "main"}
+    short = {"std::vector::push_back", "std::vector::_M_insert_aux", "shop::price(int)", "shop::price(double)", LONG, WIDE, "main"}
     if shown() != short:
         raise SystemExit(f"the table shows {shown()}")
     tips = browser.run("return [...document.querySelectorAll('[data-view=functions] .rows .name')].map(cell => cell.title)")
@@ -38,9 +39,16 @@ def names(browser, work):
     # The last component is what stays where there is no room, in a table and in a box of the graph.
     browser.resize(500, 900)
     cut = browser.settled("""return [...document.querySelectorAll('[data-view=functions] .rows .last')].filter(
-        last => last.scrollWidth > last.clientWidth + 1).map(last => last.textContent).join(', ')""")
+        last => !last.textContent.startsWith('last_component_of_a_great_width') && last.scrollWidth > last.clientWidth + 1).map(last => last.textContent).join(', ')""")
     if cut:
         raise SystemExit(f"at 500 pixels these last components are cut: {cut}")
+    # A name that is too long in any case takes no room from the bars of a wide table.
+    browser.resize(1400, 900)
+    bars = browser.settled("""const {table} = sprof.views.find(view => view.id === 'functions').object, {columns, scroller} = table.table || table;
+        const widths = getComputedStyle(scroller.querySelector('.row')).gridTemplateColumns.split(' ');
+        return columns.map((column, i) => column.bar && parseFloat(widths[i]) < 110 ? `${column.title}: ${widths[i]}` : '').filter(Boolean).join(', ')""")
+    if bars:
+        raise SystemExit(f"the bars of a wide table have no room: {bars}")
     page.tab("flame")
     boxes = browser.run("""const graph = sprof.views.find(view => view.id === 'flame').object.graph;
         return [10, 18, 24, 40].map(most => graph.fit(null, 'shop::ledger::entry::the_end', (most + 0.5) * graph.charWidth, 21))""")
