@@ -24,7 +24,8 @@ void probe_warn(const struct probe_warning *noted)
 }
 
 /* libc keeps the stack's block, size and guard size behind the thread pointer; musl has two words
- * between. 0: not found. */
+ * between. glibc's own lie at a page's end and never cross it, and what a thread of a bare clone
+ * has there may end with the page. 0: not found. */
 static uint64_t find_bottom(const struct thread *thread, uint64_t pointer)
 {
     enum {
@@ -36,7 +37,10 @@ static uint64_t find_bottom(const struct thread *thread, uint64_t pointer)
         ABOVE = 64 << 10
     };
     const bool is_musl = probe_is_musl();
-    const uint64_t to = pointer + (is_musl ? MUSL_TO : TO);
+    const uint64_t page_end = (pointer | (PAGE - 1)) + 1 - 2 * 8;
+    const uint64_t to = is_musl                   ? pointer + MUSL_TO
+                        : pointer + TO < page_end ? pointer + TO
+                                                  : page_end;
     for (uint64_t at = pointer + (is_musl ? MUSL_FROM : FROM); at < to; at += 8) {
         const uint64_t *words = (const uint64_t *)(uintptr_t)at;
         const uint64_t block = words[0], size = words[1], guard = words[is_musl ? 4 : 2];

@@ -304,6 +304,49 @@ EOF
     [ "$(grep '^shown' out | uniq -c | sed 's/^ *//')" = '2 shown(text = "8 bytes", gone = 0x… unreadable) = 56' ] || fail "other values: $(grep '^shown' out)"
     # where the machine is busy, some calls have no room for values
     [ "$(grep '^deep.' out | uniq)" = 'deep(a = "below", b = "below", c = "below", d = "below", e = "below") = 490' ] || fail "other values: $(grep '^deep' out | sort | uniq -c)"
+    bare_clone
+}
+
+# A thread whose own thread-local storage ends with its mapping: nothing behind that is read.
+bare_clone() {
+    cat >bare.c <<'EOF'
+#define _GNU_SOURCE
+#include <sched.h>
+#include <stdint.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+#define NI __attribute__((noinline))
+#define BODY __asm__ volatile("nop; nop; nop; nop; nop" ::: "memory")
+enum { STACK = 1 << 18, PAGE = 4096, BEHIND = 0x300 };
+NI int shown(const char *text) { BODY; return text[0]; }
+static int run(void *unused)
+{
+    char text[] = "below";
+    shown(text);
+    return unused != 0;
+}
+int main(void)
+{
+    const char *own = __builtin_thread_pointer();
+    size_t at = 0x100; /* glibc's id of the thread */
+    while (*(const int *)(own + at) != (int)getpid()) at += 4;
+    char *stack = mmap(NULL, STACK, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    char *block = mmap(NULL, 3 * PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    char *storage = block + 2 * PAGE - BEHIND;
+    if (mprotect(block + 2 * PAGE, PAGE, PROT_NONE)) return 1;
+    volatile int *tid = (volatile int *)(storage + at);
+    if (at + 4 > BEHIND) return 0;
+    *(char **)storage = *(char **)(storage + 16) = storage;
+    if (clone(run, stack + STACK - 8, CLONE_VM | CLONE_FS | CLONE_FILES | CLONE_SIGHAND | CLONE_THREAD | CLONE_SYSVSEM | CLONE_SETTLS |
+        CLONE_PARENT_SETTID | CLONE_CHILD_CLEARTID, NULL, tid, storage, tid) < 0) return 2;
+    while (*tid) usleep(1000);
+    return 0;
+}
+EOF
+    gcc -O1 -g -fno-stack-protector bare.c -o bare || fail "it does not compile"
+    traced bare --keep 'every 1 : ^shown' --args=shown -- ./bare
+    [ "$("$SPROF" sql bare.db --format csv "SELECT calls FROM v_call_stats WHERE function = 'shown'" | tail -n 1 | tr -d "\r")" = 1 ] || fail "the call is not there"
 }
 
 # Rules about values keep what these say, whether the values are shown or not.
