@@ -1,7 +1,7 @@
 /* Makes and locks directories in which one process at a time works. */
 #include "base/own_directory.h"
 
-#include "base/place.h"
+#include "base/place_write.h"
 #include "base/str.h"
 
 #include <errno.h>
@@ -25,6 +25,8 @@ static int open_place(const char *path, bool make, struct sprof_error *error)
 {
     struct sprof_place place;
     const int found = sprof_place_find(&place, path);
+    if (found == -ELOOP)
+        return sprof_place_refuse_link(&place, path, SPROF_EPERMISSION, error);
     if (found) {
         errno = -found;
         return sprof_system_error(error, "reach the directory", path);

@@ -46,6 +46,6 @@ int sprof_place_refuse_link(const struct sprof_place *place, const char *path, i
     return sprof_error_set(error, code, ELOOP,
                            "%s leads through the symbolic link %s, which another user could have "
                            "made, and sprof does not write through such links; name the file that "
-                           "it should lead to",
+                           "it should lead to, or use a directory of your own",
                            path, place->link);
 }

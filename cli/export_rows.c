@@ -38,18 +38,13 @@ struct tables {
 
 static int make_directory(const char *path, struct sprof_error *error)
 {
-    struct stat status;
-    if (!cli_make_directory(path))
-        return 0;
-    if (errno == EEXIST && !stat(path, &status) && S_ISDIR(status.st_mode))
-        return 0;
-    if (errno == EEXIST)
-        return sprof_error_set(error, SPROF_EUSAGE, 0,
-                               "%s is no directory: rows are five files in a directory, or one "
-                               "stream with -o -",
-                               path);
-    return sprof_error_set(error, SPROF_ENOTFOUND, errno, "cannot make the directory %s: %s", path,
-                           strerror(errno));
+    const int result = cli_make_directory(path, error);
+    if (result != SPROF_EUSAGE)
+        return result;
+    return sprof_error_set(error, SPROF_EUSAGE, 0,
+                           "%s is no directory: rows are five files in a directory, or one stream "
+                           "with -o -",
+                           path);
 }
 
 static int open_tables(struct tables *tables, const struct cli_export_rows *wanted,

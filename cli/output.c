@@ -1,8 +1,6 @@
 /* Writes a file beside its place and moves it there when it is complete. */
 #include "cli/output.h"
 
-#include "base/place_write.h"
-
 #include <errno.h>
 #include <fcntl.h>
 #include <string.h>
@@ -154,22 +152,30 @@ int cli_output_close(struct cli_output *output, int result, struct sprof_error *
     return result;
 }
 
-int cli_make_directory(const char *path)
+int cli_make_directory(const char *path, struct sprof_error *error)
 {
     char name[PATH_MAX];
     struct sprof_place place;
+    struct stat facts;
     size_t length = strlen(path);
     while (length > 1 && path[length - 1] == '/')
         length--;
     snprintf(name, sizeof name, "%.*s", (int)(length < sizeof name ? length : 0), path);
     const int found = sprof_place_find(&place, name);
-    if (found) {
-        errno = found == -EISDIR ? EEXIST : -found;
-        return -1;
-    }
-    const int result = place.opened_fd >= 0 ? -1 : mkdirat(place.directory_fd, place.name, 0700);
-    const int errnum = place.opened_fd >= 0 ? EEXIST : errno;
+    if (found == -ELOOP)
+        return sprof_place_refuse_link(&place, path, SPROF_EPERMISSION, error);
+    const int made =
+        !found && place.opened_fd < 0 ? mkdirat(place.directory_fd, place.name, 0700) : -1;
+    const int errnum = found && found != -EISDIR       ? -found
+                       : found || place.opened_fd >= 0 ? EEXIST
+                                                       : errno;
     sprof_place_close(&place);
-    errno = errnum;
-    return result;
+    if (!made || (errnum == EEXIST && !stat(path, &facts) && S_ISDIR(facts.st_mode)))
+        return 0;
+    return sprof_error_set(error,
+                           errnum == EEXIST                      ? SPROF_EUSAGE
+                           : errnum == EACCES || errnum == EPERM ? SPROF_EPERMISSION
+                                                                 : SPROF_ENOTFOUND,
+                           errnum, "cannot make the directory %s: %s; name another one", path,
+                           strerror(errnum));
 }

@@ -32,8 +32,9 @@ int cli_output_open(struct cli_output *output, const char *path, const char *inp
  * output. */
 int cli_output_close(struct cli_output *output, int result, struct sprof_error *error);
 
-/* As mkdir(2) with mode 0700, in the directory that base/place.h finds: a link of another user does
- * not lead elsewhere. */
-int cli_make_directory(const char *path);
+/* Makes a directory of mode 0700, unless there is one, in the directory that base/place.h finds: a
+ * link of another user does not lead elsewhere. Returns 0 or a negative code with its error:
+ * SPROF_EUSAGE where something else is there. */
+int cli_make_directory(const char *path, struct sprof_error *error);
 
 #endif

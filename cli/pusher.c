@@ -61,11 +61,11 @@ pid_t cli_pusher_start(const struct cli_pusher_options *options, const char *dir
     struct sprof_str spool = {0};
     const pid_t parent = getpid();
     pid_t pusher = -1;
-    int result = 0;
-    if (cli_make_directory(directory) && errno != EEXIST)
-        result = sprof_system_error(error, "make the directory", directory);
-    else if (sprof_str_appendf(&spool, "%s/spool", directory) ||
-             command_line(&words, options, directory, spool.text))
+    int result = cli_make_directory(directory, error);
+    if (result)
+        return result;
+    if (sprof_str_appendf(&spool, "%s/spool", directory) ||
+        command_line(&words, options, directory, spool.text))
         result = sprof_error_memory(error);
     else if ((pusher = fork()) < 0)
         result = sprof_error_set(error, SPROF_ELIMIT, errno, "cannot start a process: %s",

@@ -213,8 +213,7 @@ static int watch_programs(struct watch *watch, struct sprof_error *error)
     int result = trace_exec_events_open(&watch->events, error);
     if (result)
         return result;
-    if (cli_make_directory(directory) && errno != EEXIST)
-        result = sprof_system_error(error, "make the directory", directory);
+    result = cli_make_directory(directory, error);
     const int signals = result ? -1 : cli_signals_open(&watch->before);
     if (signals >= 0) {
         cli_say(watch->terminal, "programs of %s are traced as they start: Ctrl-C ends it",

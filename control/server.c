@@ -83,10 +83,7 @@ static int find_place(struct sprof_place *place, const char *path, struct sprof_
 {
     const int found = sprof_place_find(place, path);
     if (found == -ELOOP)
-        return sprof_error_set(error, SPROF_EPERMISSION, -found,
-                               "%s is not made: the link %s on the way to it could be another "
-                               "user's; use a directory of your own with -o",
-                               path, place->link);
+        return sprof_place_refuse_link(place, path, SPROF_EPERMISSION, error);
     if (found == -ENAMETOOLONG)
         return sprof_error_set(error, SPROF_ELIMIT, -found,
                                "%s: the name is too long for a control socket; use a shorter one "

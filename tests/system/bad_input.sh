@@ -429,6 +429,11 @@ page_output() {
     mkdir shared && chmod 777 shared && ln -s ../old.html shared/link.html
     expect 2 "$SPROF" html -o shared/link.html
     said_only 'symbolic link'
+    ln -s .. shared/up
+    expect 1 "$SPROF" export -f rows -o shared/up/rows
+    said_only 'symbolic link up'
+    expect 1 "$SPROF" probes --embed -o shared/up/split "$PROGRAMS/split"
+    said 'symbolic link up'
     expect 2 "$SPROF" html -o .
     said_only 'directory'
     expect 1 "$SPROF" html -o no/such/directory/page.html
