@@ -23,6 +23,8 @@ static int open_failed(const char *path, struct sprof_error *error)
     if (errnum == ELOOP)
         return sprof_error_set(error, SPROF_EPERMISSION, errnum,
                                "%s is a symbolic link and was not followed", path);
+    if (errnum == ENODEV)
+        return sprof_error_set(error, SPROF_EFORMAT, 0, "%s is not a regular file", path);
     if (errnum == EACCES || errnum == EPERM)
         return sprof_error_set(error, SPROF_EPERMISSION, errnum,
                                "cannot read %s: %s; run sprof as its owner, or as root", path,
@@ -30,8 +32,28 @@ static int open_failed(const char *path, struct sprof_error *error)
     return sprof_error_set(error, SPROF_EIO, errnum, "cannot read %s: %s", path, strerror(errnum));
 }
 
-/* O_NONBLOCK: a pipe in its place must not make sprof wait. */
-enum { OPEN_FLAGS = O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY };
+/* The open of a device may act, and a process can have mounted one there: it is found first, and
+ * opened as a regular file. Owns `place`, which was opened by these flags; -1 with errno stays. */
+enum { PLACE_FLAGS = O_PATH | O_CLOEXEC | O_NOFOLLOW };
+
+static int open_place(int place)
+{
+    struct stat status;
+    char link[64];
+    int fd = -1;
+    if (place < 0)
+        return -1;
+    snprintf(link, sizeof link, "/proc/self/fd/%d", place);
+    const bool is_known = !fstat(place, &status);
+    if (is_known && S_ISREG(status.st_mode))
+        fd = open(link, O_RDONLY | O_CLOEXEC | O_NOCTTY);
+    else if (is_known)
+        errno = S_ISLNK(status.st_mode) ? ELOOP : ENODEV;
+    const int errnum = errno;
+    close(place);
+    errno = errnum;
+    return fd;
+}
 
 static int read_any(struct symbolize_jit *jit, int fd, const char *path, struct sprof_error *error)
 {
@@ -60,8 +82,6 @@ static int check_owner(int fd, const char *path, const uid_t *uid, uint64_t star
     struct stat status;
     if (fstat(fd, &status) != 0)
         return open_failed(path, error);
-    if (!S_ISREG(status.st_mode))
-        return sprof_error_set(error, SPROF_EFORMAT, 0, "%s is not a regular file", path);
     if (uid && status.st_uid != *uid && status.st_uid != 0)
         return sprof_error_set(error, SPROF_EPERMISSION, 0,
                                "%s belongs to user %u, not to the process's user %u, and was not "
@@ -100,7 +120,7 @@ static int open_fd(struct symbolize_jit **out, int fd, const char *path, const u
 int symbolize_jit_open_file(struct symbolize_jit **jit, const char *path, struct sprof_error *error)
 {
     *jit = NULL;
-    const int fd = open(path, OPEN_FLAGS);
+    const int fd = open_place(open(path, PLACE_FLAGS));
     return fd < 0 ? open_failed(path, error) : open_fd(jit, fd, path, NULL, 0, error);
 }
 
@@ -113,14 +133,14 @@ static int open_in_root(pid_t pid, const char *path)
     if (directory < 0)
         return -1;
     const struct open_how how = {
-        .flags = OPEN_FLAGS,
+        .flags = PLACE_FLAGS,
         .resolve = RESOLVE_IN_ROOT | RESOLVE_NO_MAGICLINKS,
     };
-    const int fd = (int)syscall(SYS_openat2, directory, path, &how, sizeof how);
+    const int place = (int)syscall(SYS_openat2, directory, path, &how, sizeof how);
     const int errnum = errno;
     close(directory);
     errno = errnum;
-    return fd;
+    return open_place(place);
 }
 
 static void map_path(char *path, size_t size, pid_t ns_pid)
@@ -151,6 +171,6 @@ int symbolize_jit_open(struct symbolize_jit **jit, pid_t pid, pid_t ns_pid, uid_
     map_path(path, sizeof path, ns_pid > 0 ? ns_pid : pid);
     int fd = pid > 0 ? open_in_root(pid, path) : -1;
     if (fd < 0 && ns_pid == pid)
-        fd = open(path, OPEN_FLAGS);
+        fd = open_place(open(path, PLACE_FLAGS));
     return fd < 0 ? open_failed(path, error) : open_fd(jit, fd, path, &uid, start_ns, error);
 }

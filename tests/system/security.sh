@@ -159,9 +159,8 @@ recordings() {
     [ "$(ls theirs)" = quiet.db ] && [ "$(stat -c '%a %u' theirs/quiet.db)" = "600 0" ] || fail "the recording is not root's own: $(ls -l theirs)"
 }
 
-# A directory that the other user exchanges for a link while sprof works: no socket, file or segment of root's is made,
-# replaced or removed behind it.
-ways() {
+# A directory of root's, which another user's links may lead to.
+make_way() {
     prepare "$PROGRAMS/swapper"
     mkdir -p root/way/loop keep theirs/way.d
     cp "$victim" root/way/out.txt
@@ -171,6 +170,12 @@ ways() {
     behind() {
         find root/way | sort | cmp -s - before.names && cmp -s root/way/out.txt before || fail "$1: root's directory was changed: $(ls -R root/way)"
     }
+}
+
+# A directory that the other user exchanges for a link while sprof works: no socket, file or segment of root's is made,
+# replaced or removed behind it.
+ways() {
+    make_way
     led_away() { mv theirs/way.d theirs/aside && ln -s "$work/root/way" theirs/way.d; }
     led_back() { rm theirs/way.d && mv theirs/aside theirs/way.d; }
     start "$SPROF" record -o theirs/way.d/x.db -- sleep 300
@@ -185,18 +190,22 @@ ways() {
     start "$SPROF" record --loop 1s --keep 1h -o theirs/way.d/loop -p "$child"
     wait_until 60 eval '[ -e theirs/way.d/loop/lock ] && [ ! -e theirs/way.d/loop/20200101T000000.001Z.db ]'
     led_away
-    sleep 2.5
+    sleep 1.5
     kill -TERM "$child" 2>/dev/null # it may have ended, for its file is gone
     wait "$child"
     behind "a continuous recording"
-    led_back
+}
+
+# It is exchanged all the time.
+exchanged_ways() {
+    make_way
     rm -rf theirs/way.d
     make_recording
     swap way way.d "$work/root/way"
     for command in "record -o theirs/way.d/x.db -- true" "export -f rows -i keep.db -o theirs/way.d/rows" \
         "probes --embed -o theirs/way.d/out.txt $PROGRAMS/swapper"; do
-        local end=$((SECONDS + 4))
-        while [ $SECONDS -lt $end ]; do
+        local end=$((SECONDS + 1)) i
+        for ((i = 0; i < 3 || SECONDS <= end; i++)); do
             timeout 20 "$SPROF" $command >out 2>err
             behind "$command"
         done
@@ -509,6 +518,6 @@ writes() {
 }
 
 case $1 in
-lying_agent | shrinking | cut_files | old_kernel | outputs | recordings | ways | sources | hostile_recordings | control | mounted_map | same_names | reader | hardened | writes) "$1" ;;
+lying_agent | shrinking | cut_files | old_kernel | outputs | recordings | ways | exchanged_ways | sources | hostile_recordings | control | mounted_map | same_names | reader | hardened | writes) "$1" ;;
 *) fail "no such case: $1" ;;
 esac

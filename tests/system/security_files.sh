@@ -61,6 +61,65 @@ END
     [ "$(sql jit.db "SELECT count(*) FROM module WHERE problem LIKE '%only the beginning%'")" = 1 ] || fail "it does not say that the rest was not read"
 }
 
+# All files that a process names are exchanged for pipes, directories and links to root's files while sprof reads them: no pipe is
+# opened, nothing of root's is shown, and sprof ends.
+exchanged() {
+    prepare "$PROGRAMS/swapper"
+    chmod 711 "$work/root"
+    printf '1000 7fffffff0000 the_secret_of_root\n%.0s' 1 2 3 4 5 6 7 8 9 >"$victim"
+    cp "$victim" before
+    cat >theirs/p.c <<'END'
+#include <string.h>
+#include <sys/mman.h>
+__attribute__((noipa)) int work(int x)
+{
+    for (volatile int i = 0; i < 1000; i++) x += i;
+    return x;
+}
+int main(void)
+{
+    static const char counts_down[] = "\x48\x89\xf8\x48\xff\xc8\x75\xfb\xc3";
+    void *code = mmap(0, 4096, PROT_READ | PROT_WRITE | PROT_EXEC, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    void (*made)(long);
+    memcpy(code, counts_down, sizeof counts_down);
+    memcpy(&made, &code, sizeof code);
+    for (int sum = 0;;) sum = work(sum), made(10000);
+}
+END
+    (cd theirs && gcc -g -O1 -Wl,--build-id p.c -o p && objcopy --only-keep-debug p p.debug && strip -g p && objcopy --add-gnu-debuglink=p.debug p) ||
+        skip "no compiler"
+    chown -R 65534:65534 theirs
+    start "${as_other[@]}" nice -n 10 "$work/theirs/p"
+    local target=$child map=/tmp/perf-$child.map name command
+    wait_until 60 has_used "$target" 20
+    "${as_other[@]}" sh -c "echo 1000 7fffffff0000 the_made_code >$map"
+    swappers=()
+    for name in p p.c p.debug "$map"; do
+        swap turns "$name" "$victim" 2>swapper.err
+        swappers+=("$child")
+    done
+    local end=$((SECONDS + 4)) rounds=0
+    while [ $SECONDS -lt $end ] || [ $rounds = 0 ]; do
+        for command in "record -p $target --duration 0.2 --overwrite -o r.db" "report -i r.db" "annotate work -i r.db" "annotate work -i r.db --source $work/theirs" \
+            "html -i r.db -o r.html" "trace -p $target --function ^work$ --duration 0.1 --overwrite -o t.db" "symbolize --again --no-cache -i r.db"; do
+            timeout -k 2 60 "$SPROF" $command >out 2>err
+            [ $? -lt 124 ] || fail "sprof waits, or ended by a signal: $command"
+            ! grep -aq the_secret out err r.html r.db 2>grep.err || fail "root's file is shown: $command"
+        done
+        rounds=$((rounds + 1))
+    done
+    for child in "${swappers[@]}"; do
+        kill -0 "$child" || fail "nothing was exchanged"
+        end_child
+    done
+    unharmed exchanged
+    for name in p p.c p.debug "$map"; do
+        name=$([ "$name" = "$map" ] && echo "$map" || echo "theirs/$name")
+        [ ! -e "$name.opened" ] || fail "a pipe in the place of $name was opened"
+        rm -rf "$name" "$name".?
+    done
+}
+
 # Serves answers/BUILD_ID for each build id that it has.
 start_server() {
     cat >server.py <<'END'
@@ -159,6 +218,6 @@ END
 }
 
 case $1 in
-waiting | jitdump | other_build | alternate) "$1" ;;
+waiting | jitdump | exchanged | other_build | alternate) "$1" ;;
 *) fail "no such case: $1" ;;
 esac
