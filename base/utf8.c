@@ -3,6 +3,7 @@
 
 #include <stdbool.h>
 #include <string.h>
+#include <unistd.h>
 
 #define REPLACEMENT "\xef\xbf\xbd"
 
@@ -76,11 +77,13 @@ void sprof_utf8_put(FILE *out, const char *text)
 void sprof_utf8_put_csv(FILE *out, const char *text)
 {
     const char *quote = strpbrk(text, ",\"\r\n") ? "\"" : "";
+    const bool is_shown = text[clean_length(text)] && isatty(fileno(out));
     fputs(quote, out);
     while (*text) {
         const size_t length = sprof_utf8_length(text);
         fputs(*text == '"' ? "\"" : "", out);
-        if (length)
+        if (length && (!is_shown || *text == '\n' || *text == '\t' ||
+                       !is_control((const unsigned char *)text, length)))
             fwrite(text, 1, length, out);
         else
             fputs(REPLACEMENT, out);

@@ -16,7 +16,7 @@ int sprof_utf8_clean(struct sprof_str *out, const char *text);
 void sprof_utf8_put(FILE *out, const char *text);
 
 /* Writes a field of comma-separated values (RFC 4180), in quotes where it needs them: control
- * characters stay, invalid bytes are U+FFFD. */
+ * characters stay unless `out` is a terminal, invalid bytes are U+FFFD. */
 void sprof_utf8_put_csv(FILE *out, const char *text);
 
 #endif

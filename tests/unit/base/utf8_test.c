@@ -2,7 +2,9 @@
 #include "base/utf8.h"
 
 #include <CUnit/CUnit.h>
+#include <fcntl.h>
 #include <stdlib.h>
+#include <unistd.h>
 
 static char *written(void (*put)(FILE *, const char *), const char *text)
 {
@@ -67,6 +69,22 @@ static void check_csv(const char *text, const char *expected)
     free(put);
 }
 
+static void test_terminals_obey_no_csv(void)
+{
+    char got[64] = "";
+    const int control = posix_openpt(O_RDWR | O_NOCTTY);
+    if (control < 0 || grantpt(control) || unlockpt(control))
+        return; /* no terminals here */
+    FILE *terminal = fopen(ptsname(control), "we");
+    CU_ASSERT_PTR_NOT_NULL_FATAL(terminal);
+    sprof_utf8_put_csv(terminal, "a\033[31m\r\t\"\xc2\x9b");
+    fflush(terminal);
+    CU_ASSERT(read(control, got, sizeof got - 1) > 0);
+    CU_ASSERT_STRING_EQUAL(got, "\"a" BAD "[31m" BAD "\t\"\"" BAD "\"");
+    fclose(terminal);
+    close(control);
+}
+
 static void test_fields_of_csv_are_valid(void)
 {
     check_csv("", "");
@@ -85,4 +103,5 @@ void sprof_suite_base_utf8(void)
     CU_add_test(suite, "what a terminal would obey goes", test_what_a_terminal_would_obey_goes);
     CU_add_test(suite, "invalid bytes go one by one", test_invalid_bytes_go_one_by_one);
     CU_add_test(suite, "fields of CSV", test_fields_of_csv_are_valid);
+    CU_add_test(suite, "terminals obey no CSV", test_terminals_obey_no_csv);
 }
