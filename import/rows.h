@@ -72,16 +72,34 @@ int import_rows_add_up(const struct import_rows *rows, uint64_t *samples,
                        struct sprof_error *error);
 void import_rows_release(struct import_rows *rows);
 
-/* The weights of the samples that a row holds together vary by as much as the sums of squares of
- * the rows of `run` say: Σ weight² of the event of `like`, in the costs from `first` to `end`, is
- * so many times what it would be if they were equal. At least 1. */
-double import_rows_spread(const struct import_rows *rows, size_t first, size_t end,
-                          const struct import_row_cost *like);
+/* Some rows of `run`, in the order of events and times. */
+struct import_row_runs {
+    const struct import_row_run *items;
+    size_t count;
+};
 
-/* With which chance what a run holds was recorded, by the rows of `run` of its service, version and
- * host: samples / chance estimates those that there were. 1 where nothing else is known. */
-double import_rows_chance(const struct import_rows *rows, uint32_t service, uint32_t version,
-                          uint32_t host);
+/* Sorts the rows of `run` for import_rows_runs. */
+void import_rows_sort_runs(struct import_rows *rows);
+
+/* Those of the service, version and host of `like`, and of its event or, with `all`, any. */
+struct import_row_runs import_rows_runs(const struct import_rows *rows,
+                                        const struct import_row_run *like, bool all);
+
+/* How much the samples of an event weigh that rows of cost hold together. Zero is none. */
+struct import_row_weights {
+    uint64_t samples;
+    double single, several; /* Σ weight² / samples of rows with one sample, with several */
+};
+void import_rows_weigh(struct import_row_weights *weights, const struct import_row_cost *row);
+
+/* The weights of the samples that a row holds together vary by as much as the sums of squares of
+ * the rows of `run` of their event say: Σ weight² of the costs that were weighed is so many times
+ * what it would be if they were equal. At least 1. */
+double import_rows_spread(struct import_row_runs runs, const struct import_row_weights *weights);
+
+/* With which chance what a run holds was recorded, by its rows of `run`: samples / chance estimates
+ * those that there were. 1 where nothing else is known. */
+double import_rows_chance(struct import_row_runs runs);
 
 /* Divides a row into one or two parts, of samples that weigh the same, with these squares. */
 size_t import_rows_divide(struct model_cost cost, double spread, struct model_cost parts[2]);

@@ -23,8 +23,9 @@ struct building {
 
 /* An event of a run, and how much the weights of its samples vary (import_rows_spread). */
 struct event {
-    uint32_t id;
+    uint32_t id; /* 0: not added yet */
     double spread;
+    struct import_row_weights weights;
 };
 
 /* One run. */
@@ -65,12 +66,6 @@ static int compare_costs(const void *left, const void *right, void *context)
     return (a->path_key > b->path_key) - (a->path_key < b->path_key);
 }
 
-static bool is_of_group(const struct group *group, uint32_t service, uint32_t version,
-                        uint32_t host)
-{
-    return group->service == service && group->version == version && group->host == host;
-}
-
 static int find_groups(struct building *building, struct sprof_error *error)
 {
     struct import_rows *rows = building->rows;
@@ -80,7 +75,8 @@ static int find_groups(struct building *building, struct sprof_error *error)
         const struct import_row_cost *row = &costs[i];
         struct group *last =
             building->groups.count ? &building->groups.items[building->groups.count - 1] : NULL;
-        if (last && is_of_group(last, row->service, row->version, row->host)) {
+        if (last && last->service == row->service && last->version == row->version &&
+            last->host == row->host) {
             last->end = i + 1;
             continue;
         }
@@ -247,51 +243,56 @@ static int thread_of(struct run *run, const struct import_row_cost *row, uint32_
     return made ? 0 : SPROF_ENOMEM;
 }
 
-/* Whether a row of `run` is of this run. */
-static bool is_of_run(const struct run *run, const struct import_row_run *row)
+/* The rows of `run` of this run, those of an event or all. */
+static struct import_row_runs runs_of(const struct run *run, uint32_t event, bool all)
 {
-    return is_of_group(run->group, row->service, row->version, row->host);
+    const struct group *group = run->group;
+    const struct import_row_run like = {
+        .service = group->service, .version = group->version, .host = group->host, .event = event};
+    return import_rows_runs(run->building->rows, &like, all);
 }
 
 /* An event as the rows of `run` describe it; of several that differ the weights vary. */
 static struct store_event describe(const struct run *run, const struct import_row_cost *cost)
 {
-    const struct import_rows *rows = run->building->rows;
+    const struct import_row_runs runs = runs_of(run, cost->event, false);
     struct store_event event = {
         .name = cost->event ? text_of(run, cost->event) : "samples",
         .is_clock = *text_of(run, cost->state) != '\0',
         .varying = true,
         .unit = strcmp(text_of(run, cost->unit), "call") ? STORE_UNIT_SAMPLE : STORE_UNIT_CALL,
     };
-    bool first = true;
-    for (size_t i = 0; i < rows->runs.count; i++) {
-        const struct import_row_run *row = &rows->runs.items[i];
-        if (!is_of_run(run, row) || row->event != cost->event)
-            continue;
+    for (size_t i = 0; i < runs.count; i++) {
+        const struct import_row_run *row = &runs.items[i];
         event.is_clock = row->is_clock;
-        event.varying = row->varying || (!first && (event.varying || event.period != row->period));
-        event.period = first || event.period == row->period ? row->period : 0;
-        first = false;
+        event.varying = row->varying || (i && (event.varying || event.period != row->period));
+        event.period = !i || event.period == row->period ? row->period : 0;
     }
     return event;
 }
 
-static int event_of(struct run *run, const struct import_row_cost *cost, struct event *event)
+static int weigh(struct run *run, const struct import_row_cost *cost)
 {
-    const struct import_rows *rows = run->building->rows;
     uint64_t *known = sprof_map_at(&run->events, cost->event);
-    if (!known)
+    if (!known || (!*known && sprof_vec_push(&run->known, (struct event){0})))
         return SPROF_ENOMEM;
-    if (*known) {
-        *event = run->known.items[*known - 1];
+    *known = *known ? *known : run->known.count;
+    import_rows_weigh(&run->known.items[*known - 1].weights, cost);
+    return 0;
+}
+
+/* The event of a row that was weighed. */
+static int find_event(struct run *run, const struct import_row_cost *cost,
+                      const struct event **found)
+{
+    struct event *event = &run->known.items[*sprof_map_get(&run->events, cost->event) - 1];
+    *found = event;
+    if (event->id)
         return 0;
-    }
     const struct store_event described = describe(run, cost);
-    event->spread =
-        described.varying ? import_rows_spread(rows, run->group->first, run->group->end, cost) : 1;
-    const int result = recording_add_event(run->recording, &described, &event->id);
-    *known = run->known.count + 1;
-    return result ? result : sprof_vec_push(&run->known, *event);
+    const struct import_row_runs runs = runs_of(run, cost->event, false);
+    event->spread = described.varying ? import_rows_spread(runs, &event->weights) : 1;
+    return recording_add_event(run->recording, &described, &event->id);
 }
 
 /* Total times of calls, of all windows together. */
@@ -345,10 +346,10 @@ static int add_sample(struct run *run, const struct import_row_cost *cost)
         .end_reason = MODEL_END_ROOT,
         .user_stack = true,
     };
-    struct event event = {.spread = 1};
+    const struct event *event;
     struct model_cost parts[2];
-    int result = event_of(run, cost, &event);
-    row.event_id = event.id;
+    int result = find_event(run, cost, &event);
+    row.event_id = event->id;
     if (!result)
         result = node_of(run, cost->path_key, &row.node_id);
     if (!result)
@@ -358,7 +359,7 @@ static int add_sample(struct run *run, const struct import_row_cost *cost)
     if (!cost->samples && !cost->weight)
         return result;
     const size_t count =
-        import_rows_divide((struct model_cost){cost->samples, cost->weight}, event.spread, parts);
+        import_rows_divide((struct model_cost){cost->samples, cost->weight}, event->spread, parts);
     for (size_t i = 0; i < count && !result; i++)
         result = add_part(run, &row, parts[i]);
     return result;
@@ -367,15 +368,13 @@ static int add_sample(struct run *run, const struct import_row_cost *cost)
 /* What all rows of `run` of this run say together. */
 static void settle_run(struct run *run, uint64_t last_s)
 {
-    const struct import_rows *rows = run->building->rows;
+    const struct import_row_runs runs = runs_of(run, 0, true);
     const uint64_t second_ns = 1000000000;
     struct store_run *row = recording_run(run->recording);
     uint64_t end_ns = (last_s - run->start_s) * second_ns;
     uint32_t mode = 0;
-    for (size_t i = 0; i < rows->runs.count; i++) {
-        const struct import_row_run *from = &rows->runs.items[i];
-        if (!is_of_run(run, from))
-            continue;
+    for (size_t i = 0; i < runs.count; i++) {
+        const struct import_row_run *from = &runs.items[i];
         const uint64_t begin_ns =
             from->time_s > run->start_s ? (from->time_s - run->start_s) * second_ns : 0;
         const uint64_t length_ns =
@@ -403,9 +402,7 @@ static void settle_run(struct run *run, uint64_t last_s)
 
 static int note_chance(const struct run *run)
 {
-    const struct group *group = run->group;
-    const double chance =
-        import_rows_chance(run->building->rows, group->service, group->version, group->host);
+    const double chance = import_rows_chance(runs_of(run, 0, true));
     const uint64_t ppm = (uint64_t)(chance * 1e6 + 0.5);
     const struct store_counter row = {recording_run(run->recording)->id, STORE_LOOP_CHANCE,
                                       ppm ? ppm : 1};
@@ -415,12 +412,11 @@ static int note_chance(const struct run *run)
 /* When the first of this run's windows and runs began. */
 static uint64_t start_of(const struct run *run)
 {
-    const struct import_rows *rows = run->building->rows;
-    uint64_t start_s = rows->costs.items[run->group->first].time_s;
-    for (size_t i = 0; i < rows->runs.count; i++)
-        if (is_of_run(run, &rows->runs.items[i]) && rows->runs.items[i].time_s &&
-            rows->runs.items[i].time_s < start_s)
-            start_s = rows->runs.items[i].time_s;
+    const struct import_row_runs runs = runs_of(run, 0, true);
+    uint64_t start_s = run->building->rows->costs.items[run->group->first].time_s;
+    for (size_t i = 0; i < runs.count; i++)
+        if (runs.items[i].time_s && runs.items[i].time_s < start_s)
+            start_s = runs.items[i].time_s;
     return start_s;
 }
 
@@ -432,6 +428,8 @@ static int fill_run(struct run *run, const char *path, const char *command,
     const struct recording_end end = {.names = &building->names};
     int result = 0;
     recording_run(run->recording)->command = command;
+    for (size_t i = run->group->first; i < run->group->end && !result; i++)
+        result = weigh(run, &costs[i]);
     for (size_t i = run->group->first; i < run->group->end && !result; i++)
         result = add_sample(run, &costs[i]);
     settle_run(run, costs[run->group->end - 1].time_s);
@@ -536,6 +534,8 @@ static int build_all(const struct building *building, struct sprof_error *error)
         fd = sprof_place_directory(&place, beside, sizeof beside)
                  ? import_made_directory_make(&place, name)
                  : -ENOTDIR;
+    if (fd == -ELOOP)
+        return sprof_place_refuse_link(&place, output, SPROF_EPERMISSION, error);
     if (fd < 0) {
         sprof_place_close(&place);
         return sprof_error_set(error, SPROF_EIO, -fd,
@@ -577,6 +577,7 @@ int import_rows_build(struct import_rows *rows, const struct import_options *opt
     struct building building = {.rows = rows, .options = options};
     *result = (struct import_result){.format = "rows"};
     int status = import_rows_add_up(rows, &result->samples, error);
+    import_rows_sort_runs(rows);
     if (!status)
         status = find_groups(&building, error);
     if (!status && name_functions(&building))

@@ -3,34 +3,72 @@
 #include "import/rows.h"
 
 #include <math.h>
+#include <stdlib.h>
 
-static bool is_of(const struct import_row_run *run, const struct import_row_cost *cost)
+static int compare_numbers(const struct import_row_run *a, const struct import_row_run *b, bool all)
 {
-    return run->service == cost->service && run->version == cost->version &&
-           run->host == cost->host && run->event == cost->event;
+    const uint32_t pairs[][2] = {{a->service, b->service},
+                                 {a->version, b->version},
+                                 {a->host, b->host},
+                                 {a->event, b->event}};
+    for (size_t i = 0; i < (all ? 3 : 4); i++)
+        if (pairs[i][0] != pairs[i][1])
+            return pairs[i][0] < pairs[i][1] ? -1 : 1;
+    return 0;
+}
+
+static int compare_runs(const void *left, const void *right)
+{
+    const struct import_row_run *a = left, *b = right;
+    const int order = compare_numbers(a, b, false);
+    if (order)
+        return order;
+    return a->time_s != b->time_s ? (a->time_s < b->time_s ? -1 : 1)
+                                  : (a->key > b->key) - (a->key < b->key);
+}
+
+void import_rows_sort_runs(struct import_rows *rows)
+{
+    if (rows->runs.count)
+        qsort(rows->runs.items, rows->runs.count, sizeof *rows->runs.items, compare_runs);
+}
+
+struct import_row_runs import_rows_runs(const struct import_rows *rows,
+                                        const struct import_row_run *like, bool all)
+{
+    const struct import_row_run *runs = rows->runs.items;
+    size_t bounds[2]; /* the first that is not before, and the first behind */
+    for (int i = 0; i < 2; i++) {
+        size_t low = 0, high = rows->runs.count;
+        while (low < high) {
+            const size_t middle = low + (high - low) / 2;
+            if (compare_numbers(&runs[middle], like, all) < i)
+                low = middle + 1;
+            else
+                high = middle;
+        }
+        bounds[i] = low;
+    }
+    const size_t count = bounds[1] - bounds[0];
+    return (struct import_row_runs){count ? runs + bounds[0] : NULL, count};
 }
 
 /* The sum of squared weights that the rows of `run` give to so many samples. */
-static double squares_of(const struct import_rows *rows, const struct import_row_cost *like,
-                         uint64_t samples)
+static double squares_of(struct import_row_runs runs, uint64_t samples)
 {
     double squares = 0, recorded = 0;
-    for (size_t i = 0; i < rows->runs.count; i++)
-        if (is_of(&rows->runs.items[i], like)) {
-            squares += rows->runs.items[i].squares;
-            recorded += (double)rows->runs.items[i].samples;
-        }
+    for (size_t i = 0; i < runs.count; i++) {
+        squares += runs.items[i].squares;
+        recorded += (double)runs.items[i].samples;
+    }
     return recorded > (double)samples ? squares * (double)samples / recorded : squares;
 }
 
-double import_rows_chance(const struct import_rows *rows, uint32_t service, uint32_t version,
-                          uint32_t host)
+double import_rows_chance(struct import_row_runs runs)
 {
     double recorded = 0, all = 0;
-    for (size_t i = 0; i < rows->runs.count; i++) {
-        const struct import_row_run *run = &rows->runs.items[i];
-        if (run->service != service || run->version != version || run->host != host)
-            continue;
+    for (size_t i = 0; i < runs.count; i++) {
+        const struct import_row_run *run = &runs.items[i];
         const bool is_chance = run->chance > 0 && run->chance < 1;
         recorded += (double)run->samples;
         all += (double)run->samples / (is_chance ? run->chance : 1);
@@ -38,20 +76,20 @@ double import_rows_chance(const struct import_rows *rows, uint32_t service, uint
     return all > recorded ? recorded / all : 1;
 }
 
-double import_rows_spread(const struct import_rows *rows, size_t first, size_t end,
-                          const struct import_row_cost *like)
+void import_rows_weigh(struct import_row_weights *weights, const struct import_row_cost *row)
 {
-    uint64_t samples = 0;
-    double single = 0, several = 0;
-    for (size_t i = first; i < end; i++) {
-        const struct import_row_cost *row = &rows->costs.items[i];
-        const double weight = (double)row->weight;
-        if (row->event != like->event || !row->samples)
-            continue;
-        samples += row->samples;
-        *(row->samples == 1 ? &single : &several) += weight * weight / (double)row->samples;
-    }
-    const double wanted = squares_of(rows, like, samples) - single;
+    const double weight = (double)row->weight;
+    if (!row->samples)
+        return;
+    weights->samples += row->samples;
+    *(row->samples == 1 ? &weights->single : &weights->several) +=
+        weight * weight / (double)row->samples;
+}
+
+double import_rows_spread(struct import_row_runs runs, const struct import_row_weights *weights)
+{
+    const double several = weights->several;
+    const double wanted = squares_of(runs, weights->samples) - weights->single;
     return several > 0 && wanted > several * (1 + 1e-9) ? wanted / several : 1;
 }
 

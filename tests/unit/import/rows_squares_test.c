@@ -54,17 +54,51 @@ static void test_squares_are_of_their_run(void)
         {.service = 1, .version = 8, .host = 3, .event = 4, .samples = 10, .squares = 8000},
         {.service = 9, .version = 2, .host = 3, .event = 4, .samples = 10, .squares = 9000},
     };
-    struct import_row_cost cost = {
-        .service = 1, .version = 2, .host = 3, .event = 4, .samples = 10, .weight = 100};
-    const struct import_rows rows = {
-        .runs = {.items = runs, .count = sizeof runs / sizeof *runs},
-        .costs = {.items = &cost, .count = 1},
-    };
-    CU_ASSERT_DOUBLE_EQUAL(import_rows_spread(&rows, 0, 1, &cost), 2, 1e-9);
-    cost.host = 5;
-    CU_ASSERT_DOUBLE_EQUAL(import_rows_spread(&rows, 0, 1, &cost), 5, 1e-9);
-    cost.host = 7; /* nothing is known of it */
-    CU_ASSERT_DOUBLE_EQUAL(import_rows_spread(&rows, 0, 1, &cost), 1, 1e-9);
+    struct import_rows rows = {.runs = {.items = runs, .count = sizeof runs / sizeof *runs}};
+    struct import_row_run like = {.service = 1, .version = 2, .host = 3, .event = 4};
+    struct import_row_weights weights = {0};
+    import_rows_weigh(&weights, &(struct import_row_cost){.samples = 10, .weight = 100});
+    import_rows_sort_runs(&rows);
+    CU_ASSERT_DOUBLE_EQUAL(import_rows_spread(import_rows_runs(&rows, &like, false), &weights), 2,
+                           1e-9);
+    CU_ASSERT_EQUAL(import_rows_runs(&rows, &like, true).count, 2);
+    like.host = 5;
+    CU_ASSERT_DOUBLE_EQUAL(import_rows_spread(import_rows_runs(&rows, &like, false), &weights), 5,
+                           1e-9);
+    like.host = 7; /* nothing is known of it */
+    CU_ASSERT_DOUBLE_EQUAL(import_rows_spread(import_rows_runs(&rows, &like, false), &weights), 1,
+                           1e-9);
+    CU_ASSERT_EQUAL(import_rows_runs(&rows, &like, true).count, 0);
+}
+
+/* Each row is found where it belongs, and nothing else. */
+static void test_runs_are_found(void)
+{
+    enum { COUNT = 300 };
+    struct import_row_run runs[COUNT];
+    for (uint32_t i = 0; i < COUNT; i++)
+        runs[i] = (struct import_row_run){.key = i,
+                                          .service = i % 3,
+                                          .version = i % 4,
+                                          .host = i % 5,
+                                          .event = i % 2,
+                                          .time_s = (i * 7919) % 101};
+    struct import_rows rows = {.runs = {.items = runs, .count = COUNT}};
+    import_rows_sort_runs(&rows);
+    for (uint32_t i = 0; i < 60; i++) {
+        const struct import_row_run like = {
+            .service = i % 3, .version = i % 4, .host = i % 5, .event = i % 2};
+        for (int all = 0; all < 2; all++) {
+            const struct import_row_runs found = import_rows_runs(&rows, &like, all);
+            CU_ASSERT_EQUAL(found.count, COUNT / 60); /* 2 divides 4: one event each */
+            for (size_t j = 0; j < found.count; j++) {
+                const struct import_row_run *run = &found.items[j];
+                CU_ASSERT(run->service == like.service && run->version == like.version &&
+                          run->host == like.host && run->event == like.event);
+                CU_ASSERT(!j || run[-1].time_s < run->time_s);
+            }
+        }
+    }
 }
 
 void sprof_suite_import_rows_squares(void);
@@ -74,4 +108,5 @@ void sprof_suite_import_rows_squares(void)
     CU_add_test(suite, "parts have the sums and squares", test_parts_have_the_sums_and_squares);
     CU_add_test(suite, "what cannot vary stays", test_what_cannot_vary_stays);
     CU_add_test(suite, "squares are of their run", test_squares_are_of_their_run);
+    CU_add_test(suite, "runs are found", test_runs_are_found);
 }
