@@ -103,13 +103,14 @@ bool sprof_proc_parse_stat(const char *text, struct sprof_proc_stat *stat)
     /* The name stands in parentheses and may itself hold some: the last one ends it. */
     const char *after = strrchr(text, ')');
     int parent;
-    unsigned long long start;
+    unsigned long long start, stack = 0;
     if (!after || sscanf(after,
                          ") %c %d %*d %*d %*d %*d %lu %*u %*u %*u %*u %*u %*u %*d %*d %*d %*d %*d "
-                         "%*d %llu",
-                         &stat->state, &parent, &stat->flags, &start) != 4)
+                         "%*d %llu %*u %*d %*u %*u %*u %llu",
+                         &stat->state, &parent, &stat->flags, &start, &stack) < 4)
         return false;
     stat->parent = parent;
+    stat->stack = stack;
     stat->start_ticks = start;
     return true;
 }

@@ -31,6 +31,7 @@ struct sprof_proc_stat {
     unsigned long flags;  /* field 9: PF_… of include/linux/sched.h */
     uint64_t start_ticks; /* field 22: since boot, in clock ticks; distinguishes two processes that
                              had one number */
+    uint64_t stack;       /* field 28: where the stack began, moves at most exec; 0: not known */
 };
 
 /* Reads the text of such a file, whose second field, the name, may hold anything. False where it is

@@ -7,7 +7,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-enum { CALLERS_A_LOOK = 64, EVENTS_A_LOOK = 64, LAST_CLOCK_NS = 1000000000 };
+enum { CALLERS_A_LOOK = 64, EVENTS_A_LOOK = 64, LAST_CLOCK_NS = 1000000000, ANCESTORS_MAX = 64 };
 
 static struct sigprof_process *process_of(const struct sigprof_source *source, pid_t pid)
 {
@@ -111,22 +111,41 @@ void sigprof_drop_ended(struct sigprof_source *source)
 
 /* == The beginning == */
 
-/* A parent that has ended has left its children to another process, such as the first one. Numbers
- * of another pid namespace say nothing here. */
+/* Whether sprof is below this process, which then takes in those whose parent has ended: it is the
+ * first one, or a service manager, or a container's. */
+static bool takes_in(pid_t pid)
+{
+    struct sprof_proc_stat stat = {.parent = getpid()};
+    bool found = pid == 1;
+    for (int hops = 0; hops < ANCESTORS_MAX && !found; hops++) {
+        found = stat.parent == pid;
+        if (!found && !sprof_proc_stat_read(stat.parent, &stat))
+            return false;
+    }
+    return found;
+}
+
+/* A parent that has ended has left its children to another process. Numbers of another pid
+ * namespace say nothing here. */
 static pid_t parent_of(const struct sigprof_source *source, const struct sigprof_caller *caller,
                        pid_t present)
 {
     const struct agent_hello *hello = &caller->hello;
     const bool is_known = hello->pid == (uint32_t)caller->pid && hello->parent &&
                           sprof_map_get(&source->pids, hello->parent);
-    const bool is_left = present == 1 && !sprof_map_get(&source->pids, 1);
-    return is_known ? (pid_t)hello->parent : is_left ? target_command(source->target) : present;
+    if (is_known)
+        return (pid_t)hello->parent;
+    const bool is_left = !sprof_map_get(&source->pids, (uint32_t)present) && takes_in(present);
+    return is_left ? target_command(source->target) : present;
 }
 
-static void note_file(struct sigprof_process *process)
+static void note_program(struct sigprof_process *process)
 {
     char path[64];
     struct stat file;
+    struct sprof_proc_stat facts;
+    if (sprof_proc_stat_read(process->pid, &facts))
+        process->stack = facts.stack;
     sprof_proc_shared_path(path, sizeof path, process->pid, "exe");
     if (stat(path, &file))
         return;
@@ -140,7 +159,7 @@ static int tell_beginning(struct sigprof_source *source, const struct sigprof_ca
     struct sprof_proc_stat stat;
     char name[16];
     int result = 0;
-    note_file(process);
+    note_program(process);
     if (!is_known && process->pid != target_command(source->target) &&
         sprof_proc_stat_read(process->pid, &stat)) {
         struct model_record fork =

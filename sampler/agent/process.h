@@ -33,6 +33,7 @@ struct sigprof_process {
     pid_t pid, inner_pid; /* for the recorder; as the process sees itself */
     dev_t device;         /* of its program's file; inode 0: unknown */
     ino_t inode;
+    uint64_t stack; /* where its program's stack began; 0: not known */
     int pidfd;
     struct agent_shared *shared;
     unsigned ring_shift;

@@ -34,6 +34,10 @@ static bool has_executed(const struct sigprof_process *process)
 {
     char path[64];
     struct stat file;
+    struct sprof_proc_stat facts;
+    if (process->stack && sprof_proc_stat_read(process->pid, &facts) && facts.stack &&
+        facts.stack != process->stack)
+        return true; /* one file is several programs, or is executed again */
     sprof_proc_shared_path(path, sizeof path, process->pid, "exe");
     return process->inode && !stat(path, &file) &&
            (file.st_dev != process->device || file.st_ino != process->inode);

@@ -110,6 +110,25 @@ import json
 threads = json.load(open("r.json"))["threads"]
 assert sorted(t["processName"] for t in threads) == ["one", "two"], threads
 END
+    [ "$2" = agent ] || exit 0
+    # A program of the same file that has no agent does not give its name to the one before.
+    build one <<'END'
+#include "spin.h"
+#include <sys/syscall.h>
+static char *two[] = {"two", NULL}, *none[] = {NULL};
+__attribute__((noipa)) static void mine_1(void) { spin(80); }
+int main(int argc, char **argv)
+{
+    if (argv[0][0] == 't')
+        return sleep(1) + argc > 1;
+    mine_1();
+    return (int)syscall(SYS_execve, "./two", two, none);
+}
+END
+    ln -f one two
+    "$SPROF" record "${source[@]}" -o r.db -- ./one 2>err || grep -q 'agent' err || fail "$(cat err)"
+    is "SELECT DISTINCT name FROM process" "one"
+    is "SELECT DISTINCT name FROM thread" "one"
     ;;
 left_behind)
     build three <<'END'
@@ -135,6 +154,38 @@ END
     record ./three
     is "SELECT DISTINCT process, $rows" "three|mine_4"
     is "SELECT count(*), count(command), count(parent_id) FROM process" "3|3|2"
+    [ "$2" = agent ] || exit 0
+    # A parent that ends leaves its child, which then executes a program, to a process above sprof: that is no row.
+    build late <<'END'
+#include "spin.h"
+__attribute__((noipa)) static void mine_5(void) { spin(60); }
+int main(void) { mine_5(); return !fopen("done", "w"); }
+END
+    build starts <<'END'
+#include <unistd.h>
+int main(void)
+{
+    if (fork()) {
+        for (int i = 0; i < 6000 && access("done", F_OK); i++)
+            usleep(10000);
+        return 0;
+    }
+    const pid_t middle = getpid();
+    if (fork())
+        return 0;
+    while (getppid() == middle)
+        usleep(1000);
+    return execl("./late", "late", (char *)NULL);
+}
+END
+    cat >above.py <<'END'
+import ctypes, subprocess, sys
+ctypes.CDLL(None).prctl(36, 1) # PR_SET_CHILD_SUBREAPER
+sys.exit(subprocess.call(sys.argv[1:]))
+END
+    python3 above.py "$SPROF" record "${source[@]}" -o r.db -- ./starts >out 2>err || fail "$(cat err)"
+    is "SELECT count(*) FROM process WHERE name IS NULL" "0"
+    is "SELECT count(*) FROM process p JOIN process c ON p.id = c.parent_id WHERE c.name = 'late' AND p.name = 'starts'" "1"
     ;;
 exec_from_memory)
     build three <<'END'

@@ -75,6 +75,10 @@ static void test_stat(void)
     CU_ASSERT_TRUE(stat_is("7 (a b) R 4 (x) S 3 " FIELDS "8571", 'S', 3, 4194560, 8571));
     CU_ASSERT_TRUE(
         stat_is("7 ()) Z 1 " FIELDS "18446744073709551615", 'Z', 1, 4194560, UINT64_MAX));
+    struct sprof_proc_stat long_one;
+    CU_ASSERT_TRUE(
+        sprof_proc_parse_stat("7 (sh) S 3 " FIELDS "8571 10 -1 12 13 14 99 0", &long_one));
+    CU_ASSERT(long_one.start_ticks == 8571 && long_one.stack == 99);
     static const char *const bad[] = {"", "7 sh S 3", "7 (sh)", ("7 (sh) S 3 " FIELDS),
                                       "7 (sh) S x"};
     struct sprof_proc_stat stat;
