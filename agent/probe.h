@@ -171,7 +171,7 @@ enum probe_tier {
     PROBE_REMARK,  /* at sprof_remark() of <sprof.h>: what the program says of its calls */
     PROBE_RESUME,  /* as LEAVE, but the exception goes on after a cleanup */
     PROBE_VFORK,   /* counts, and notes where a child of vfork begins */
-    PROBE_GONE,    /* at _exit and execve: counts, and ends the calls of a child of vfork */
+    PROBE_EXECUTE, /* at execve: counts, and ends the calls of a child of vfork */
 
     /* A flag: the first call is noted in `hits`, and the agent removes the flag. Nothing is
      * counted. */

@@ -149,20 +149,20 @@ static bool makes_any_call(const struct probing_program *program, const struct p
            !strcmp(function->linkage_name, "syscall") && probing_is_glibc(file->path);
 }
 
-/* The tier of functions by which a child of vfork begins and ends; 0: none of these. */
+/* The tier of functions by which a child of vfork begins and executes a program; 0: none of these.
+ * No probe at _exit: it would run in each program's last moment, when its memory may be damaged. */
 static enum probe_tier tier_at_vfork(const struct probing_program *program, uint32_t file,
                                      const struct plan_function *function)
 {
-    static const char *const ends[] = {"execve", "__execve", "execveat", "fexecve",
-                                       "_exit",  "_Exit",    "__exit"};
+    static const char *const executes[] = {"execve", "__execve", "execveat", "fexecve"};
     const char *name = function->linkage_name, *path = program->files.items[file].path;
     if (!program->way->has_agent || !name || !(may_leave_frames(path) || inject_raw_is_for(path)))
         return PROBE_OFF;
     if (!strcmp(name, "vfork") || !strcmp(name, "__vfork"))
         return PROBE_VFORK;
-    for (size_t i = 0; i < sizeof ends / sizeof *ends; i++)
-        if (!strcmp(name, ends[i]))
-            return PROBE_GONE;
+    for (size_t i = 0; i < sizeof executes / sizeof *executes; i++)
+        if (!strcmp(name, executes[i]))
+            return PROBE_EXECUTE;
     return PROBE_OFF;
 }
 

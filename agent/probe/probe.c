@@ -179,9 +179,7 @@ see_system_call(struct thread *thread, uint64_t slot, const struct probe_saved *
             probe_clock_goes(thread, SET_SECCOMP, MODE_STRICT);
         break;
     case SYS_execve:
-    case SYS_execveat:
-    case SYS_exit:
-    case SYS_exit_group: probe_vfork_ends(thread, slot); break;
+    case SYS_execveat: probe_vfork_executes(thread, slot); break;
     default: break;
     }
 }
@@ -195,7 +193,7 @@ see_tier(struct thread *thread, uint8_t tier, uint64_t slot, const struct probe_
     case PROBE_CLONE: see_clone(thread, saved->rdx); break;
     case PROBE_SYSCALL: see_system_call(thread, slot, saved); break;
     case PROBE_VFORK: probe_vfork(thread, slot); break;
-    case PROBE_GONE: probe_vfork_ends(thread, slot); break;
+    case PROBE_EXECUTE: probe_vfork_executes(thread, slot); break;
     case PROBE_UNWIND:
         if (has_begun(thread))
             probe_leave_chain(thread);

@@ -167,7 +167,7 @@ bool probe_begin_process(struct thread *thread, uint32_t function)
     _Atomic uint64_t *page = (_Atomic uint64_t *)(uintptr_t)probe_inside.alive;
     uint64_t first = 0;
     if (!probe_inside.follows_forks ||
-        (atomic_load(&shared->tiers[function]) & ~(PROBE_QUIET | PROBE_COVER)) == PROBE_GONE)
+        (atomic_load(&shared->tiers[function]) & ~(PROBE_QUIET | PROBE_COVER)) == PROBE_EXECUTE)
         return false;
     const uint32_t pid = (uint32_t)inside_call(SYS_getpid, 0, 0, 0, 0, 0, 0);
     const uint32_t tid = (uint32_t)inside_call(SYS_gettid, 0, 0, 0, 0, 0, 0);

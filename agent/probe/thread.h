@@ -175,10 +175,10 @@ void probe_warn_of_stack(struct thread *thread, uint32_t function, uint64_t slot
 void probe_clock_goes(struct thread *thread, uint64_t option, uint64_t value)
     __attribute__((visibility("hidden"))) SAVES_ALL;
 
-/* At vfork, and where a child of it may end. */
+/* At vfork, and where a child of it may execute a program. */
 void probe_vfork(struct thread *thread, uint64_t slot)
     __attribute__((visibility("hidden"))) SAVES_ALL;
-void probe_vfork_ends(struct thread *thread, uint64_t slot)
+void probe_vfork_executes(struct thread *thread, uint64_t slot)
     __attribute__((visibility("hidden"))) SAVES_ALL;
 
 /* Lets open calls return to their callers. */

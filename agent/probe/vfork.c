@@ -1,4 +1,4 @@
-/* Ends the calls of a child of vfork where it ends or executes a program. It shares the memory and
+/* Ends the calls of a child of vfork where it executes a program. It shares the memory and
  * the stack of its parent's thread, which would find them open at its next probe. */
 #include "agent/probe/call.h"
 
@@ -20,7 +20,7 @@ SAVES_ALL void probe_vfork(struct thread *thread, uint64_t slot)
 }
 
 /* Where no program could be executed, calls that are open return uncounted. */
-SAVES_ALL void probe_vfork_ends(struct thread *thread, uint64_t slot)
+SAVES_ALL void probe_vfork_executes(struct thread *thread, uint64_t slot)
 {
     if (has_begun(thread) && thread->vfork_slot && is_own(thread, slot) &&
         slot <= thread->vfork_slot && is_in_child())

@@ -190,8 +190,8 @@ static void test_tiers(void)
         {"/usr/lib/libc.so.6", "clone", PLAN_PROLOGUE, PROBE_CLONE, false},
         {"/usr/lib/libc.so.6", "syscall", PLAN_PROLOGUE, PROBE_SYSCALL, false},
         {"/usr/lib/libc.so.6", "vfork", PLAN_PROLOGUE, PROBE_VFORK, true},
-        {"/usr/lib/libc.so.6", "execve", PLAN_PROLOGUE, PROBE_GONE, false},
-        {"/usr/lib/libc.so.6", "_Exit", PLAN_PROLOGUE, PROBE_GONE, false},
+        {"/usr/lib/libc.so.6", "execve", PLAN_PROLOGUE, PROBE_EXECUTE, false},
+        {"/usr/lib/libc.so.6", "fexecve", PLAN_PROLOGUE, PROBE_EXECUTE, false},
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         static struct choosing choosing;
