@@ -154,11 +154,8 @@ static struct scoped_name split_name(const struct symbolize_path *path)
 
 struct global_search {
     const struct scoped_name *name;
-    Dwarf_Die found;
-    uint64_t address, steps;
-    const char *why; /* of one that has no place; NULL: there was none */
-    bool is_found;
-    struct sprof_suggestions near;
+    struct paths_global *global;
+    uint64_t steps;
     struct word word;
 };
 
@@ -167,6 +164,7 @@ static void search_globals(struct global_search *search, Dwarf_Die *parent, uint
                            unsigned depth)
 {
     const struct scoped_name *name = search->name;
+    struct paths_global *global = search->global;
     Dwarf_Die die;
     if (depth > SCOPES_MOST || dwarf_child(parent, &die))
         return;
@@ -182,31 +180,76 @@ static void search_globals(struct global_search *search, Dwarf_Die *parent, uint
         }
         /* A definition beside its class says of which it is by its declaration alone. */
         const bool is_apart = dwarf_hasattr(&die, DW_AT_specification);
-        if (tag != DW_TAG_variable || search->is_found || (matched < name->scopes && !is_apart))
+        if (tag != DW_TAG_variable || global->is_found || (matched < name->scopes && !is_apart))
             continue;
         if (is_named(&die, name->last, name->last_length)) {
-            search->is_found = has_place(&die, &search->address, &why);
-            if (search->is_found)
-                search->found = die;
+            global->is_found = has_place(&die, &global->address, &why);
+            if (global->is_found)
+                global->found = die;
             else if (!dwarf_hasattr(&die, DW_AT_declaration))
-                search->why = why;
+                global->why = why;
         } else if (symbolize_libdw_name(&die)) {
-            sprof_suggest_offer(&search->near, search->word.text, symbolize_libdw_name(&die));
+            sprof_suggest_offer(&global->near, search->word.text, symbolize_libdw_name(&die));
         }
-    } while (!search->is_found && search->steps++ < ENTRIES_MOST && !dwarf_siblingof(&die, &die));
+    } while (!global->is_found && search->steps++ < ENTRIES_MOST && !dwarf_siblingof(&die, &die));
 }
 
-/* Looks in the function's unit first: others may have variables of the same name. */
-static void find_global(const struct paths_search *of, struct global_search *search)
+static void search_file(Dwarf *dwarf, struct global_search *search)
 {
-    Dwarf_Die unit = of->unit, die;
     Dwarf_CU *next = NULL;
-    search_globals(search, &unit, 0, 0);
-    while (!search->is_found && search->steps < ENTRIES_MOST &&
-           dwarf_get_units(of->dwarf, next, &next, NULL, NULL, &die, NULL) == 0) {
+    Dwarf_Die die;
+    while (!search->global->is_found && search->steps < ENTRIES_MOST &&
+           dwarf_get_units(dwarf, next, &next, NULL, NULL, &die, NULL) == 0) {
         Dwarf_Die all = symbolize_units_functions_of(&die);
         search_globals(search, &all, 0, 0);
     }
+}
+
+static const struct paths_global *known_global(const struct paths_globals *globals,
+                                               const struct symbolize_path *path)
+{
+    for (size_t i = 0; i < globals->items.count; i++) {
+        const struct paths_global *known = &globals->items.items[i];
+        if (known->name_length == path->name_length &&
+            !memcmp(known->name, path->name, path->name_length))
+            return known;
+    }
+    return NULL;
+}
+
+/* Looks in the function's unit first: others may have variables of the same name. */
+static struct paths_global find_global(const struct paths_search *of,
+                                       const struct symbolize_path *path,
+                                       const struct sprof_suggestions *near)
+{
+    const struct scoped_name name = split_name(path);
+    struct paths_global own = {.near = *near},
+                        all = {.name = path->name, .name_length = path->name_length};
+    struct global_search search = {
+        .name = &name, .global = &own, .word = word_of(name.last, name.last_length)};
+    Dwarf_Die unit = of->unit;
+    search_globals(&search, &unit, 0, 0);
+    if (own.is_found)
+        return own;
+    const struct paths_global *known = known_global(of->globals, path);
+    if (!known) {
+        search.global = &all;
+        search.steps = 0;
+        search_file(of->dwarf, &search);
+        known = sprof_vec_push(&of->globals->items, all)
+                    ? &all
+                    : &of->globals->items.items[of->globals->items.count - 1];
+    }
+    all = *known;
+    all.why = all.why ? all.why : own.why;
+    for (size_t i = 0; i < own.near.count; i++)
+        sprof_suggest_offer(&all.near, search.word.text, own.near.names[i]);
+    return all;
+}
+
+void symbolize_paths_globals_release(struct paths_globals *globals)
+{
+    sprof_vec_release(&globals->items);
 }
 
 /* == Types == */
@@ -422,20 +465,17 @@ static void begin_global(const struct paths_search *search, const struct symboli
                          struct symbolize_located *located, struct way *way,
                          const struct sprof_suggestions *near)
 {
-    const struct scoped_name name = split_name(path);
-    struct global_search globals = {.name = &name, .near = *near};
-    globals.word = word_of(name.last, name.last_length);
-    find_global(search, &globals);
-    if (globals.is_found) {
+    const struct paths_global global = find_global(search, path, near);
+    if (global.is_found) {
         located->base = SYMBOLIZE_OF_PLACE;
-        located->place = globals.address - search->delta;
-        way->holder = globals.found;
-    } else if (globals.why) {
-        refuse_variable(search, located, path, globals.why);
+        located->place = global.address - search->delta;
+        way->holder = global.found;
+    } else if (global.why) {
+        refuse_variable(search, located, path, global.why);
     } else {
         refuse_name(search, located, path->name,
                     "no parameter, static variable or variable of the file has that name",
-                    &globals.near);
+                    &global.near);
     }
 }
 

@@ -22,6 +22,7 @@ struct search {
     uint64_t delta, steps;
     const struct symbolize_paths *paths; /* of each function; NULL: none */
     Dwarf *dwarf;
+    struct paths_globals globals;
     Dwarf_Die unit;
     struct types types;
     int (*found)(void *context, size_t index, const struct symbolize_signature *signature);
@@ -180,6 +181,7 @@ static void find_paths(struct search *search, Dwarf_Die *die, size_t index,
     struct symbolize_located *located =
         sprof_arena_alloc(search->types.arena, paths->count * sizeof *located);
     const struct paths_search in = {.dwarf = search->dwarf,
+                                    .globals = &search->globals,
                                     .delta = search->delta,
                                     .unit = search->unit,
                                     .function = *die,
@@ -279,6 +281,7 @@ int symbolize_signatures(struct image *image, const struct symbolize_options *op
     }
     symbolize_module_release(&module);
     image_free(debug);
+    symbolize_paths_globals_release(&search.globals);
     types_release(&search.types);
     free(search.is_found);
     return search.result;
