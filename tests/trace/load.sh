@@ -114,7 +114,7 @@ print(sum(bisect.bisect([1, 2, 3], i) for i in range(100)))"
     cmp -s want got || fail "other output than untraced"
     [ "$wanted" = 0 ] || skip "this python3 lacks modules: $(tail -1 want)"
     grep -q 'was loaded after' err || skip "this python3 has its modules built in"
-    "$SPROF" stats -i t.db -n 100000 >stats.txt || fail "no stats"
+    "$SPROF" stats -i t.db -n 100000 --wide >stats.txt || fail "no stats"
     grep -q cpython stats.txt || fail "nothing of the modules is in the figures"
     ;;
 killed)
