@@ -112,7 +112,8 @@ int trace_uprobes_govern(struct trace_session *session)
     const int gone = let_go(session, ns / used_ns, &names);
     if (gone > 0) {
         probing_switch(&session->probing);
-        place_again(session);
+        if (!uprobes->is_fixed)
+            place_again(session);
         sprof_log_message(session->options.log, SPROF_LOG_NOTE,
                           "probes took about %.0f %% of the CPU time, more than %g %% "
                           "(--max-overhead): %d function%s lost theirs: %s%s",

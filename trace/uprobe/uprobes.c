@@ -262,8 +262,10 @@ static int keep_placed(struct trace_session *session, const struct image *image,
                        struct uprobe_sites *sites)
 {
     struct placed placed = {.fd = fcntl(image_fd(image), F_DUPFD_CLOEXEC, 0)};
-    if (placed.fd < 0)
-        return 0; /* its probes always stay */
+    if (placed.fd < 0) {
+        session->uprobes->is_fixed = true;
+        return 0;
+    }
     placed.sites.items = sites->list.items;
     placed.sites.count = sites->list.count;
     placed.sites.capacity = sites->list.capacity;

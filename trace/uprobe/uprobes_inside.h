@@ -18,6 +18,7 @@ struct trace_uprobes {
     uint64_t next_read_ns;
     uint64_t left_over; /* calls without a slab */
     SPROF_VEC(struct placed) placed;
+    bool is_fixed; /* a file could not be kept open, so no uprobe is placed again */
     SPROF_VEC(struct uprobe_load) loads;
     SPROF_VEC(double) spent_ns; /* by probe */
     uint64_t next_bound_ns, bound_cpu_ns;

@@ -351,6 +351,25 @@ static void test_limit(void)
     end();
 }
 
+/* Uprobes leave the code only where the rest can be placed again. Else they are switched off. */
+static void test_fixed(void)
+{
+    for (int is_fixed = 0; is_fixed <= 1; is_fixed++) {
+        begin();
+        if (make_map()) {
+            struct trace_uprobes *uprobes = made.session.uprobes;
+            const int link = memfd_create("link", MFD_CLOEXEC);
+            CU_ASSERT_EQUAL_FATAL(sprof_vec_push(&uprobes->kernel.links, link), 0);
+            begin_governed();
+            uprobes->is_fixed = is_fixed;
+            look(SECOND_NS, 1000000);
+            CU_ASSERT_EQUAL(uprobes->kernel.control->tiers[HOT], UPROBE_OFF);
+            CU_ASSERT_EQUAL(uprobes->kernel.links.count, (size_t)is_fixed);
+        }
+        end();
+    }
+}
+
 static void test_no_limit(void)
 {
     begin();
@@ -380,5 +399,6 @@ void sprof_suite_trace_uprobes(void)
     CU_add_test(suite, "now and then", test_now_and_then);
     CU_add_test(suite, "without memory", test_without_memory);
     CU_add_test(suite, "the limit", test_limit);
+    CU_add_test(suite, "uprobes that stay", test_fixed);
     CU_add_test(suite, "no limit", test_no_limit);
 }
