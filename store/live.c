@@ -37,7 +37,7 @@ static int find_recorder(struct store *store, const char *recording, int32_t *pi
     int status = store_prepare(store, sql, &statement, error);
     if (status)
         return status;
-    int stepped;
+    int stepped = SQLITE_DONE;
     *pid = 0;
     while (!*pid && (stepped = sqlite3_step(statement)) == SQLITE_ROW)
         if (is_recorder(statement, boot_id)) {
