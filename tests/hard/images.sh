@@ -30,7 +30,7 @@ plain() {
     for options in -O2 '-O2 -fno-omit-frame-pointer' '-O3 -fomit-frame-pointer -no-pie' -Os; do
         echo "== $options"
         shapes shapes gcc $options
-        record -- ./shapes 300
+        record -- ./shapes 150
         whole
         roots
         shapes_chains
@@ -47,14 +47,14 @@ attached() {
 
 static() {
     shapes shapes gcc -static
-    record -- ./shapes 300
+    record -- ./shapes 150
     whole
     roots
     shapes_static
 }
 static_pie() {
     shapes shapes gcc -static-pie
-    record -- ./shapes 300
+    record -- ./shapes 150
     whole
     roots
     shapes_static
@@ -87,7 +87,7 @@ musl_dynamic() {
 }
 musl_checks() {
     local start="$any(;$any){0,3};main"
-    record -- ./shapes 300
+    record -- ./shapes 150
     # Code without tables is followed to its return: pthread_exit, where threads end, has none, and neither has the start
     # of the dynamic linker. How large a part of the time that is depends on the processor; the program has no part in it.
     local without
@@ -107,7 +107,7 @@ musl_checks() {
 stripped() {
     shapes shapes gcc -s
     readelf -SW shapes | grep -q ' \.symtab ' && fail "not stripped"
-    record -- ./shapes 300
+    record -- ./shapes 150
     whole
     roots
     [ "$(query "SELECT sum(count) FROM v_sample WHERE leaf LIKE 'shapes+0x%' AND depth = 55")" -ge 100 ] ||
@@ -120,7 +120,7 @@ stripped() {
 no_eh_frame_hdr() {
     shapes shapes gcc -Wl,--no-eh-frame-hdr
     readelf -SW shapes | grep -q ' \.eh_frame_hdr ' && fail "there is an .eh_frame_hdr"
-    record -- ./shapes 300
+    record -- ./shapes 150
     whole
     roots
     shapes_chains
@@ -132,7 +132,7 @@ debug_frame() {
     readelf -SW shapes | grep -q ' \.debug_frame ' || fail "there is no .debug_frame"
     readelf -wf shapes | awk '/\.eh_frame/ { eh = 1 } /\.debug_frame/ { eh = 0 }
         / FDE / && eh { n++ } END { exit n > 6 }' || fail "there is more in .eh_frame"
-    record -- ./shapes 300
+    record -- ./shapes 150
     whole
     roots
     shapes_chains
@@ -150,7 +150,7 @@ no_tables() {
 without_tables() {
     strip -g shapes
     readelf -SW shapes | grep -q ' \.debug_frame ' && fail "there is a .debug_frame"
-    record -- ./shapes 300
+    record -- ./shapes 150
     whole 0.99
     roots
     chain_share=0.98
@@ -160,7 +160,7 @@ without_tables() {
 by_clang() {
     needs clang clang
     shapes shapes clang -O2
-    record -- ./shapes 300
+    record -- ./shapes 150
     whole
     roots
     shapes_chains
