@@ -45,7 +45,7 @@ END
 rate=997
 classes() {
     build classes gcc "${flags[@]}" "$PROGRAMS/classes.c"
-    record -- ./classes 1500 2 150
+    record -- ./classes 500 2 150
     exact_classes
     whole
     roots
@@ -64,7 +64,7 @@ classes_attached() {
 
 classes_frame_pointers() {
     build classes gcc "${flags[@]}" -fno-omit-frame-pointer "$PROGRAMS/classes.c"
-    record -- ./classes 1000 2 150
+    record -- ./classes 400 2 150
     exact_classes
     whole
     roots
