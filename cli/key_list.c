@@ -51,6 +51,7 @@ int cli_set_keys(void *field, const char *value, struct sprof_error *error)
 
 void cli_keys_select(const struct cli_keys *keys, struct report_selection *selection)
 {
+    bool by_event = false;
     selection->field = *keys->field ? keys->field : NULL;
     for (size_t i = 0; i < keys->count; i++) {
         const enum report_key key = keys->items[i];
@@ -58,5 +59,8 @@ void cli_keys_select(const struct cli_keys *keys, struct report_selection *selec
             selection->all_runs = true;
         if ((key == REPORT_EVENT || key == REPORT_STATE || key == REPORT_WAIT) && !selection->event)
             selection->all_events = true;
+        selection->only_time |= key == REPORT_STATE || key == REPORT_WAIT;
+        by_event |= key == REPORT_EVENT;
     }
+    selection->only_time &= !by_event;
 }

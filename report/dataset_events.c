@@ -141,6 +141,12 @@ static void choose_sum(struct report_dataset *dataset, enum report_event_sum sum
     dataset->event_sum = sum;
 }
 
+/* Whether a run has time of threads with and without a CPU. */
+static bool has_all_time(const struct report_dataset *dataset, uint32_t run)
+{
+    return run_has_waits(dataset, run) && cpu_clock_of(dataset, run);
+}
+
 /* Whether all events are time of threads, with and without a CPU. */
 static bool are_parts(const struct report_dataset *dataset)
 {
@@ -236,7 +242,8 @@ int report_dataset_choose_events(struct report_loading *loading,
     for (size_t i = 0; i < dataset->runs.count && !result; i++)
         result =
             store_each_event(loading->store, dataset->runs.items[i].id, take_event, dataset, error);
-    dataset->all_events = selection->all_events && !are_parts(dataset);
+    dataset->all_events = selection->all_events && !are_parts(dataset) &&
+                          !(selection->only_time && has_all_time(dataset, dataset->run.id));
     const char *wanted = event_of(dataset, selection);
     if (!result && !selection->event && report_dataset_asks_fields(dataset))
         result = report_dataset_event_of_field(loading, &wanted, error);

@@ -32,6 +32,7 @@ struct report_selection {
     const char *host;             /* every run on such a host */
     const char *event;            /* NULL: the first of the newest run */
     bool all_events;              /* every event, added up by samples */
+    bool only_time;               /* … but where waits were measured, threads' time alone */
     const char *field;            /* of events, for the key REPORT_FIELD */
     const char *state;            /* of threads: running, ready, waiting, or a kind of wait */
     bool fold_idle;               /* where waits are read: without those for work */

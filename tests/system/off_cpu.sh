@@ -292,7 +292,12 @@ END
     # Time is time with wakers, too.
     expect 0 "$SPROF" report --by state -i t.db
     grep -q "of threads' time" out || fail "states by time"
-    expect 0 "$SPROF" record --off-cpu=0 -o t.db -- ./wake
+    # Beside what is no time, too.
+    expect 0 "$SPROF" record --off-cpu=0 -e cpu-clock,page-faults/period=1/ -o t.db -- ./wake
+    expect 0 "$SPROF" report --by wait -i t.db
+    grep -q "of threads' time" out || fail "kinds by time"
+    expect 0 "$SPROF" report --by event,wait -i t.db
+    grep -q page-faults out || fail "events beside kinds"
     expect 1 "$SPROF" report --wakers -i t.db
     said_only "sprof record --off-cpu --wakers"
     expect 2 "$SPROF" record --wakers -o x.db -- true
