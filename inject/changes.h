@@ -37,8 +37,9 @@ struct inject_trace {
 int inject_take_out(struct inject_process *process, const struct inject_trace *trace,
                     struct sprof_error *error);
 
-/* The same for one of several processes, by the shared memory. */
-int inject_take_out_of(pid_t pid, uint64_t *stopped_ns, const struct sprof_log *log,
+/* The same for one of several processes, by the shared memory. `lock_fd`: the caller's lock of it;
+ * -1: none. */
+int inject_take_out_of(pid_t pid, int lock_fd, uint64_t *stopped_ns, const struct sprof_log *log,
                        struct sprof_error *error);
 
 #endif

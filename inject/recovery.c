@@ -186,20 +186,20 @@ int inject_clean_up_locked(pid_t pid, const struct sprof_log *log, struct sprof_
     return result;
 }
 
-int inject_take_out_of(pid_t pid, uint64_t *stopped_ns, const struct sprof_log *log,
+int inject_take_out_of(pid_t pid, int lock_fd, uint64_t *stopped_ns, const struct sprof_log *log,
                        struct sprof_error *error)
 {
     struct probe_owner *owner = malloc(sizeof *owner);
     uint32_t functions;
-    int lock_fd = -1,
-        result = owner ? inject_lock(pid, &lock_fd, error) : sprof_error_memory(error);
+    int own_fd = -1, result = owner ? 0 : sprof_error_memory(error);
+    if (!result && lock_fd < 0)
+        result = inject_lock(pid, &own_fd, error);
     if (!result && inject_owner_read(pid, owner, &functions) && owner->pid == (uint32_t)getpid())
         result = clean_up(pid, owner, functions, stopped_ns, log, error);
     else if (!result)
         result =
             sprof_error_set(error, SPROF_ESTATE, 0, "process %d has no probes any more", (int)pid);
-    if (lock_fd >= 0)
-        close(lock_fd);
+    inject_close(&own_fd);
     free(owner);
     return result;
 }

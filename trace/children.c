@@ -358,12 +358,17 @@ static int find(struct trace_session *session)
 static int let_go(struct trace_session *program, struct calls_process *process,
                   uint64_t *stopped_ns, struct sprof_error *error)
 {
+    struct inject_process *command = &program->common->process;
     const pid_t pid = process->pid;
-    if (pid == program->process.pid) /* forks do not connect */
+    const bool is_command = pid == command->pid; /* the only one that is locked */
+    if (pid == program->process.pid)             /* forks do not connect */
         trace_loader_close(&program->loader);
-    int result = inject_take_out_of(pid, stopped_ns, program->options.log, error);
+    int result = inject_take_out_of(pid, is_command ? command->lock_fd : -1, stopped_ns,
+                                    program->options.log, error);
     if (result)
         return result;
+    if (is_command)
+        inject_close(&command->lock_fd);
     process->is_out = true;
     if (calls_program_is_mapped(&program->calls, pid))
         return 0;
