@@ -2,16 +2,18 @@
 #include "tests/unit/plan/fixture.h"
 #include "tests/unit/skip.h"
 #include "tests/unit/trace/made.h"
+#include "tests/unit/trace/self_counting.h"
 #include "trace/obstacles.h"
+#include "trace/set_up.h"
 #include "trace/uprobe/uprobes.h"
 
 #include <dlfcn.h>
 #include <sys/auxv.h>
 #include <sys/stat.h>
 
-static const struct probe_backend *const all[] = {&probe_backend_preload, &probe_backend_attach,
-                                                  &probe_backend_held, &probe_backend_listening,
-                                                  &probe_backend_uprobe};
+static const struct probe_backend *const all[] = {
+    &probe_backend_preload,   &probe_backend_attach, &probe_backend_held,
+    &probe_backend_listening, &probe_backend_uprobe, &probe_backend_self_counting};
 
 static void test_steps(void)
 {
@@ -20,11 +22,12 @@ static void test_steps(void)
         CU_ASSERT_PTR_NOT_NULL(backend->source);
         CU_ASSERT_PTR_NOT_NULL(backend->place);
         CU_ASSERT_PTR_NOT_NULL(backend->meet);
-        if (backend->has_agent) { /* trace_place_by_agent calls these */
+        if (backend->place == trace_place_by_agent) { /* which calls these */
             CU_ASSERT_PTR_NOT_NULL(backend->enter);
             CU_ASSERT_PTR_NOT_NULL(backend->begin);
             CU_ASSERT_PTR_NOT_NULL(backend->open_code);
-        } else { /* there is no agent that does these */
+        }
+        if (!backend->has_agent) { /* nothing else does these */
             CU_ASSERT_PTR_NOT_NULL(backend->read);
             CU_ASSERT_PTR_NOT_NULL(backend->clear);
             CU_ASSERT_PTR_NOT_NULL(backend->cost);
