@@ -158,6 +158,21 @@ static void unite_calls(struct report_chosen *chosen)
     chosen->during.count = kept;
 }
 
+static int take_run_id(void *context, int columns, char *const *values, char *const *names)
+{
+    (void)columns;
+    (void)names;
+    *(uint32_t *)context = (uint32_t)number_of(values[0]);
+    return 0;
+}
+
+int report_during_run(struct report_loading *loading, uint32_t *id, struct sprof_error *error)
+{
+    *id = 0;
+    return store_query(loading->store, "SELECT max(run_id) FROM event WHERE unit = 0", take_run_id,
+                       id, error);
+}
+
 int report_dataset_choose_during(struct report_loading *loading,
                                  const struct report_selection *selection,
                                  struct sprof_error *error)

@@ -14,4 +14,8 @@ int report_dataset_choose_during(struct report_loading *loading,
 bool report_dataset_is_during(const struct report_dataset *dataset, size_t run,
                               const struct store_sample *sample);
 
+/* Finds the newest run with samples, which is read where no run is named; 0: there is none. Returns
+ * 0 or a negative code. */
+int report_during_run(struct report_loading *loading, uint32_t *id, struct sprof_error *error);
+
 #endif

@@ -70,7 +70,10 @@ static int choose_runs(struct report_loading *loading, const struct report_selec
                        struct sprof_error *error)
 {
     struct report_dataset *dataset = loading->dataset;
-    const int result = store_each_run(loading->store, take_run, dataset, error);
+    uint32_t sampled = 0; /* beside calls, samples are read */
+    int result = store_each_run(loading->store, take_run, dataset, error);
+    if (!result && selection->during)
+        result = report_during_run(loading, &sampled, error);
     if (result)
         return result;
     const size_t count = dataset->runs.count;
@@ -80,9 +83,9 @@ static int choose_runs(struct report_loading *loading, const struct report_selec
         const struct store_run *run = &dataset->runs.items[i];
         const bool on_host =
             !selection->host || (run->host && !fnmatch(selection->host, run->host, 0));
-        const bool wanted = selection->run_id
-                                ? run->id == selection->run_id
-                                : selection->all_runs || selection->host || i + 1 == count;
+        const bool is_newest = sampled ? run->id == sampled : i + 1 == count;
+        const bool wanted = selection->run_id ? run->id == selection->run_id
+                                              : selection->all_runs || selection->host || is_newest;
         if (!wanted || !on_host)
             continue;
         if (run->state != STORE_COMPLETE)

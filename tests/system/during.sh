@@ -55,6 +55,9 @@ holds "$others <= 2 + $handled / 50" "samples outside of the calls"
 holds "$long > 0.5 * $handled && $long <= $handled" "samples during long calls"
 expect 0 "$SPROF" report -i all.db --run 1 --during-calls-of '^handle$' --tree
 grep -q 'during ^handle\$' out || fail "the base of what is shown"
+# Samples are read, though the calls are newer.
+expect 0 "$SPROF" report -i all.db --during-calls-of '^handle$'
+grep -q 'during ^handle\$' out && ! grep -q 'none of the samples' out || fail "calls were read"
 [ "$("$SPROF" script -i all.db --run 1 --during-calls-of '^handle$' --format csv | wc -l)" -gt 10 ] || fail "single samples"
 expect 1 "$SPROF" report -i all.db --run 1 --during-calls-of '^handle$,over 1000s'
 said 'name a shorter time'
