@@ -64,6 +64,45 @@ static void test_weight_without_samples(void)
     handmade_close(&made);
 }
 
+static uint32_t add_frame(struct handmade *made, uint32_t module, uint64_t offset)
+{
+    const struct store_frame frame = {
+        .id = (uint32_t)made->batch.frames.count + 1, .module_id = module, .file_offset = offset};
+    CU_ASSERT_EQUAL(sprof_vec_push(&made->batch.frames, frame), 0);
+    return frame.id;
+}
+
+/* Files with many addresses are read by threads; what has no file is not read as the one behind
+ * it. */
+static void test_many_addresses_beside_others(void)
+{
+    enum { MANY = 80, AGAIN = HAND_KERNEL + 1, MODULES = AGAIN + 2 };
+    struct handmade made;
+    uint64_t size;
+    handmade_make(&made, "full", STORE_RECORDED);
+    const uint64_t offset = handmade_offset(&made, "A1", &size);
+    for (uint32_t id = HAND_NONE + 1; id <= MODULES; id++) {
+        const bool is_file = id >= AGAIN;
+        const struct store_module module = {.id = id,
+                                            .path = is_file ? made.program : "[none]",
+                                            .name = is_file ? "program" : "[none]",
+                                            .kind = is_file ? MODEL_KIND_APP : MODEL_KIND_NONE};
+        CU_ASSERT_EQUAL(sprof_vec_push(&made.batch.modules, module), 0);
+    }
+    for (uint64_t i = 0; i < MANY; i++) {
+        handmade_node(&made, 0, add_frame(&made, HAND_KERNEL, 2), 1); /* "[not sampled]" */
+        for (uint32_t id = AGAIN; id <= MODULES; id++)
+            handmade_node(&made, 0, add_frame(&made, id, offset + i % size), 1);
+    }
+    handmade_write(&made);
+    handmade_must_derive(&made);
+    ASSERT_HANDMADE(&made,
+                    "SELECT function, sum(inclusive_samples) FROM v_function"
+                    " GROUP BY function ORDER BY function",
+                    "A1|240 [not sampled]|80");
+    handmade_close(&made);
+}
+
 static void test_events_have_costs_of_their_own(void)
 {
     struct handmade made;
@@ -504,6 +543,7 @@ void sprof_suite_recording_derive(void)
     CU_add_test(suite, "the worked example", test_the_worked_example);
     CU_add_test(suite, "start-up code is marked", test_start_up_code_is_marked);
     CU_add_test(suite, "weight without samples", test_weight_without_samples);
+    CU_add_test(suite, "many addresses beside others", test_many_addresses_beside_others);
     CU_add_test(suite, "events have costs of their own", test_events_have_costs_of_their_own);
     CU_add_test(suite, "inlined functions are levels", test_inlined_functions_are_levels);
     CU_add_test(suite, "lines count once", test_lines_count_once);

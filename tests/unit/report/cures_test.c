@@ -124,6 +124,34 @@ static void test_distributions(void)
     fixture_close(&fixture);
 }
 
+/* Packages put files elsewhere below /usr and into /opt, but nothing into /usr/local. */
+static void test_places_of_packages(void)
+{
+    static const struct {
+        const char *path, *cure;
+    } cases[] = {
+        {"/usr/games/chess", "apt install games-dbgsym"},
+        {"/usr/libexec/chess", "apt install games-dbgsym"},
+        {"/opt/chess/chess", "apt install games-dbgsym"},
+        {"/usr/local/bin/chess", "build it with -g, and do not strip it"},
+        {"/home/u/chess", "build it with -g, and do not strip it"},
+    };
+    fixture_open(&fixture);
+    make("etc/os-release", "ID=debian\nVERSION_CODENAME=bookworm\n");
+    make("var/lib/apt/lists/mirror_debian-debug_main_Packages", "");
+    make("var/lib/dpkg/info/games.list", "/usr/games/chess\n/usr/libexec/chess\n/opt/chess/chess\n"
+                                         "/usr/local/bin/chess\n/home/u/chess\n");
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        char expected[128];
+        snprintf(expected, sizeof expected, "chess has no symbols: %s", cases[i].cure);
+        check(&(struct report_unnamed){.name = "chess",
+                                       .path = cases[i].path,
+                                       .kind = MODEL_KIND_APP},
+              expected);
+    }
+    fixture_close(&fixture);
+}
+
 static void test_interpreters(void)
 {
     fixture_open(&fixture);
@@ -156,5 +184,6 @@ void sprof_suite_report_cures(void)
     CU_add_test(suite, "packages", test_packages);
     CU_add_test(suite, "files of no package", test_files_of_no_package);
     CU_add_test(suite, "distributions", test_distributions);
+    CU_add_test(suite, "places of packages", test_places_of_packages);
     CU_add_test(suite, "interpreters", test_interpreters);
 }

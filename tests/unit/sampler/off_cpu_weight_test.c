@@ -1,6 +1,7 @@
 /* Times without a CPU: their parts, which are kept, and what those weigh; and kinds of waits. */
 #include "sampler/bpf/off_cpu_weight.h"
 #include "sampler/off_cpu/kinds.h"
+#include "sampler/off_cpu/off_cpu_source.h"
 #include "sampler/off_cpu/programs.h"
 
 #include <CUnit/CUnit.h>
@@ -108,6 +109,22 @@ static void test_records_that_are_not_whole(void)
     CU_ASSERT_FALSE(off_cpu_record_is_whole(&record, sizeof record));
 }
 
+/* Where BPF is refused, switches give the times of the target's threads, and no more. */
+static void test_what_switches_replace(void)
+{
+    struct sampler_options options = {.off_cpu = {.wanted = true}};
+    CU_ASSERT_PTR_NOT_NULL(sampler_off_cpu_kind.do_without(&options));
+    CU_ASSERT_TRUE(options.off_cpu.by_switches);
+    const struct sampler_options more[] = {{.off_cpu = {.wanted = true, .stacks = true}},
+                                           {.off_cpu = {.wanted = true, .wakers = true}},
+                                           {.off_cpu = {.wanted = true}, .all_cpus = true}};
+    for (size_t i = 0; i < sizeof more / sizeof *more; i++) {
+        options = more[i];
+        CU_ASSERT_PTR_NULL(sampler_off_cpu_kind.do_without(&options));
+        CU_ASSERT_FALSE(options.off_cpu.by_switches);
+    }
+}
+
 void sprof_suite_sampler_off_cpu_weight(void);
 void sprof_suite_sampler_off_cpu_weight(void)
 {
@@ -119,4 +136,5 @@ void sprof_suite_sampler_off_cpu_weight(void)
     CU_add_test(suite, "parts weigh in proportion", test_parts_weigh_in_proportion);
     CU_add_test(suite, "kinds of waits", test_kinds_of_waits);
     CU_add_test(suite, "records that are not whole", test_records_that_are_not_whole);
+    CU_add_test(suite, "what switches replace", test_what_switches_replace);
 }
