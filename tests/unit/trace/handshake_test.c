@@ -1,4 +1,5 @@
 /* The first words with an agent, and the memory that is shared with it. The test answers for it. */
+#include "probing/outside.h"
 #include "tests/unit/trace/made.h"
 #include "trace/handshake.h"
 #include "trace/requests.h"
@@ -45,6 +46,7 @@ static void end(void)
 {
     close_agent();
     close(made.session.process.agent_fd);
+    probing_outside_free(&made.session.probing);
     made_end(&made);
 }
 
