@@ -7,12 +7,13 @@ class CoverageView {
         const called = row => row.first === null ? -1 : row.first;
         this.table = new Table(host, [
             {key: 'name', title: 'function', class: 'name', width: 'minmax(30ch, 2fr)', value: row => app.state.fullNames ? row.full : row.name,
+                needs: row => 22 + 7.3 * (row.name.length - row.last + (row.last ? 2 : 0)),
                 text: row => app.state.fullNames ? nameElement(row.full, row.lastOfFull) : nameElement(row.name, row.last), tip: row => row.full},
             {key: 'first', title: 'first call', number: true, width: '110px', value: called, help: 'since the start of the run',
                 text: row => row.first === null ? element('span', {class: 'warning'}, 'not called') : formatTime(row.first)},
-            {key: 'module', title: 'module', rank: 1, width: 'minmax(8rem, 14rem)', value: row => row.module, text: row => row.module},
-            {key: 'place', title: 'declared at', rank: 2, class: 'faint', width: 'minmax(14rem, 1.2fr)', value: row => `${row.file}:${String(row.line).padStart(7)}`,
-                text: row => row.file ? `${row.file}:${row.line}` : '', tip: row => row.file},
+            {key: 'module', title: 'module', rank: 2, width: 'minmax(6rem, 14rem)', value: row => row.module, text: row => row.module},
+            {key: 'place', title: 'declared at', rank: 1, class: 'name', width: 'minmax(22ch, 1.2fr)', value: row => `${row.file}:${String(row.line).padStart(7)}`,
+                text: row => row.file ? nameElement(row.file, row.file.lastIndexOf('/') + 1, element('span', {class: 'whole'}, ':' + row.line)) : '', tip: row => row.file},
         ], {});
     }
 

@@ -196,11 +196,12 @@ def traces(browser, work):
     header = " ".join(browser.run("return document.querySelector('.facts').innerText").split())
     if f"{called} of {len(rows)} functions were called" not in header or " calls" in header:
         raise SystemExit(f"the header of a page of coverage: {header}")
-    with browser.emulated(400, 800):
-        cut = browser.settled("""const names = [...document.querySelectorAll('[data-view=coverage] .last')];
-            return names.length ? names.filter(last => last.scrollWidth > last.clientWidth + 1).map(last => last.textContent) : ['no name']""")
-        if cut:
-            raise SystemExit(f"last components of functions that are covered: {cut} are cut")
+    for width in 400, 800:
+        with browser.emulated(width, 800):
+            cut = browser.settled("""const names = [...document.querySelectorAll('[data-view=coverage] .last')];
+                return names.length ? names.filter(last => last.scrollWidth > last.clientWidth + 1).map(last => last.textContent) : ['no name']""")
+            if cut:
+                raise SystemExit(f"in a window of {width} last components of functions and files that are covered are cut: {cut}")
     for choice, executed in ("missed", 0), ("called", 1):
         browser.run("sprof.set({covered: arguments[0]})", choice)
         shown = browser.run("return sprof.views.find(view => view.id === 'coverage').object.table.rows.map(row => row.full)")
