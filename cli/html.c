@@ -119,7 +119,7 @@ const struct cli_command cli_html_command = {
     .options = options,
     .details =
         "The page is one file that loads nothing: it can be opened from disk, mailed and kept.\n"
-        "It holds all runs of the recording. Of several recordings it shows the last one, "
+        "It holds all runs of the recording. With several recordings it shows the last one, "
         "compared\n"
         "with the first: `sprof html before.db after.db`. Source lines and instructions of the\n"
         "hottest functions are in it, unless --no-source is given.\n",

@@ -47,7 +47,7 @@ static const struct cli_option options[] = {
     CLI_TARGET_OPTIONS(struct arguments),
     {"duration", 0, "T", "end the recording after 10, 10s, 500ms, 2m", FIELD(duration_ns),
      cli_set_duration},
-    {"delay", 0, "T", "begin it so long after the start", FIELD(delay_ns), cli_set_duration},
+    {"delay", 0, "T", "begin it this long after the start", FIELD(delay_ns), cli_set_duration},
     {"paused", 0, NULL, "take no samples until `sprof ctl start`", FIELD(paused), cli_set_flag},
     {"mode", 'm', "pc|full|app", "one address, the whole stack (default), or its application part",
      FIELD(mode), cli_set_mode},

@@ -114,7 +114,7 @@ const struct cli_option cli_trace_options[] = {
      "end the trace after this time (10, 500ms, 2m): with -p the probes are taken out, a command "
      "goes on with probes that are off",
      FIELD(duration_ns), cli_set_duration},
-    {"delay", 0, "T", "begin to measure so long after the start", FIELD(delay_ns),
+    {"delay", 0, "T", "begin to measure this long after the start", FIELD(delay_ns),
      cli_set_duration},
     {"function", 0, "RE",
      "functions whose name the regular expression finds; \"!RE\" leaves out (all)",
@@ -215,15 +215,15 @@ const struct cli_option cli_trace_options[] = {
      "end",
      FIELD(keep), cli_add_capture},
     {"text", 0, "SIZE",
-     "with --args, --capture and --request: read so many bytes of a text, up to 4K (256)",
+     "with --args, --capture and --request: how many bytes of a text to read, up to 4K (256)",
      FIELD(keep.text_bytes), cli_set_text_bytes},
     {"request", 0, "RE[: EXPR]",
      "with --keep: each call of such functions is a request, as of sprof_request() of <sprof.h>, "
      "that the kept calls in it belong to; with a value as of --capture, \"^on_event: c->id\", all "
      "calls with the same one are the same request",
      FIELD(keep), cli_set_request},
-    {"depth", 0, "N", "mode log: calls in at most so many others (all)", FIELD(depth),
-     cli_set_positive},
+    {"depth", 0, "N", "mode log: calls with at most so many probed callers above them (all)",
+     FIELD(depth), cli_set_positive},
     {"max-size", 0, "SIZE",
      "mode log: write down no more calls once the recording has so many bytes, as in 2G",
      FIELD(max_size), cli_set_size},

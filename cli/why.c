@@ -50,7 +50,7 @@ static const struct cli_option options[] = {
      "that take longer)",
      FIELD(slow), cli_set_during},
     {"seconds", 0, "T",
-     "look for so long (attached: 3, up to 9 where little happens; with --slow 7)", FIELD(look_ns),
+     "how long to look (attached: 3, up to 9 where little happens; with --slow 7)", FIELD(look_ns),
      cli_set_duration},
     {"output", 'o', "FILE", "the recording that is kept (why.db); an existing one becomes FILE.old",
      FIELD(output), cli_set_text},
