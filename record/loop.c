@@ -2,6 +2,7 @@
  * next one opens its events and the last one finds its names. */
 #include "record/loop.h"
 
+#include "recording/recording.h"
 #include "store/store.h"
 
 #include <errno.h>
@@ -58,7 +59,8 @@ struct loop {
     uint64_t lead_ns;     /* what opening took */
     double samples;       /* of a recorded segment, on the average; 0: none yet */
     bool ending;
-    struct sprof_log log; /* the segments' */
+    struct recording_namer *namer; /* of all segments; NULL: no memory */
+    struct sprof_log log;          /* the segments' */
     pthread_mutex_t said_lock;
     struct sprof_map said; /* hash of a message → 1 */
 };
@@ -197,6 +199,7 @@ static int open_segment(struct loop *loop, double chance, struct sprof_error *er
     segment->options.began = take_over;
     segment->options.began_context = segment;
     segment->options.chance = chance < 1 ? chance : 0;
+    segment->options.namer = loop->namer;
     segment->options.log = &loop->log;
     const int number = start_thread(segment);
     if (number) {
@@ -484,8 +487,11 @@ int record_loop(const struct record_loop_options *options, struct record_loop_re
     loop.log = (struct sprof_log){.message = say_once, .context = &loop};
     pthread_mutex_init(&loop.lock, NULL);
     pthread_mutex_init(&loop.said_lock, NULL);
+    if (!options->record->no_symbolize)
+        loop.namer = recording_namer_open(options->record->no_cache, &loop.log);
     if (!status)
         status = run(&loop, error);
+    recording_namer_free(loop.namer);
     pthread_mutex_destroy(&loop.lock);
     pthread_mutex_destroy(&loop.said_lock);
     sprof_map_release(&loop.said);

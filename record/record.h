@@ -10,6 +10,7 @@
 #include <stdbool.h>
 #include <sys/types.h>
 
+struct recording_namer;
 struct sampler_choice;
 
 /* Zero values take the defaults. All strings and arrays are borrowed until the call returns. */
@@ -58,6 +59,8 @@ struct record_options {
     void *began_context;
     double chance; /* at which this stretch of time was chosen to be recorded, which is stored; 0:
                       it was not left to chance */
+    struct recording_namer *namer; /* names are read in it; NULL: what reads them ends with each
+                                      recording */
     const struct sprof_log *log;
 };
 

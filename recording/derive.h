@@ -20,6 +20,7 @@ struct recording_derive_source {
     const struct recording_jit_owners *jit_owners;
     uint64_t start_ns;             /* of the run that just ended, CLOCK_MONOTONIC; 0: none did */
     struct recording_early *early; /* what was prepared meanwhile, or NULL */
+    struct recording_namer *namer; /* opens and keeps sessions; NULL: they end with this step */
     struct recording_kernel_opening *kernel; /* the kernel's symbols, being opened; NULL: not yet */
     const struct sprof_log *log;
     struct model_kind_rules rules; /* count > 0: replaces the kinds stored */

@@ -1,6 +1,7 @@
 /* One module's addresses: which symbolizer has names for them, and the names. */
 #include "recording/build.h"
 #include "recording/derive_names.h"
+#include "recording/namer.h"
 #include "recording/walk.h"
 
 #include <stdio.h>
@@ -123,6 +124,20 @@ static int symbolize_pseudo(struct derive *derive, struct derive_job *job,
     return 1;
 }
 
+/* What was prepared, or kept, or a new one. */
+static int open_session(struct derive *derive, const struct derive_module *module,
+                        struct recording_session *open)
+{
+    const struct recording_derive_source *source = derive->source;
+    const struct symbolize_options options = {.cache = source->cache, .log = source->log};
+    if (source->namer && image_fd(module->image) >= 0 &&
+        !recording_namer_take(source->namer, module->image, open))
+        return 0;
+    if (source->early && recording_early_take(source->early, module->row.id, module->image, open))
+        return 0;
+    return symbolize_session_open(&open->session, module->image, &options, NULL);
+}
+
 static int symbolize_file(struct derive *derive, struct derive_job *job,
                           struct symbolize_result *result)
 {
@@ -144,17 +159,11 @@ static int symbolize_file(struct derive *derive, struct derive_job *job,
     if (!module->image)
         return symbolize_without_image(result, module->row.name, job->addresses, job->address_count,
                                        &bounds, NULL);
-    const struct symbolize_options options = {.cache = derive->source->cache,
-                                              .log = derive->source->log};
-    struct recording_early *early = derive->source->early;
-    if (!early || !recording_early_take(early, module->row.id, module->image, &job->open)) {
-        const int failed =
-            symbolize_session_open(&job->open.session, module->image, &options, NULL);
-        if (failed)
-            return failed;
-    }
-    const int failed = symbolize_session_ask(job->open.session, result, job->addresses,
-                                             job->address_count, &bounds, NULL);
+    int failed = open_session(derive, module, &job->open);
+    if (failed)
+        return failed;
+    failed = symbolize_session_ask(job->open.session, result, job->addresses, job->address_count,
+                                   &bounds, NULL);
     job->problem = symbolize_session_problem(job->open.session);
     return failed;
 }

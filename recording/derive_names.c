@@ -2,6 +2,7 @@
  * of functions for the whole recording. */
 #include "recording/derive_names.h"
 
+#include "recording/namer.h"
 #include "recording/walk.h"
 
 #include <pthread.h>
@@ -215,6 +216,14 @@ static int ask_about_files(struct derive *derive, struct derive_job *jobs, size_
     return 0;
 }
 
+static void put_away(struct derive *derive, struct derive_job *job)
+{
+    if (job->open.namer)
+        recording_namer_give(job->open.namer, &job->open);
+    else
+        recording_closing_add(&derive->closing, &job->open);
+}
+
 static int name_modules(struct derive *derive, const struct grouped *grouped)
 {
     const size_t count = derive->modules.count;
@@ -239,12 +248,12 @@ static int name_modules(struct derive *derive, const struct grouped *grouped)
             job->module->row.problem = sprof_arena_text(&derive->arena, job->problem);
         job->module->changed |= job->count > 0;
         job->problem = NULL; /* the session's */
-        recording_closing_add(&derive->closing, &job->open);
+        put_away(derive, job);
     }
     for (size_t i = 0; i < count; i++) {
         symbolize_result_release(&jobs[i].result);
         free(jobs[i].addresses);
-        recording_closing_add(&derive->closing, &jobs[i].open);
+        put_away(derive, &jobs[i]);
     }
     free(jobs);
     recording_closing_begin(&derive->closing);

@@ -7,7 +7,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
-#include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -235,11 +234,8 @@ void recording_early_end(struct recording_early *early)
 
 static bool same_file(const struct image *left, const struct image *right)
 {
-    struct stat a, b;
-    return image_fd(left) >= 0 && image_fd(right) >= 0 && !fstat(image_fd(left), &a) &&
-           !fstat(image_fd(right), &b) && a.st_dev == b.st_dev && a.st_ino == b.st_ino &&
-           a.st_size == b.st_size && a.st_mtim.tv_sec == b.st_mtim.tv_sec &&
-           a.st_mtim.tv_nsec == b.st_mtim.tv_nsec;
+    const struct recording_file a = recording_file_of(left), b = recording_file_of(right);
+    return recording_file_equal(&a, &b);
 }
 
 bool recording_early_take(struct recording_early *early, uint32_t module, const struct image *image,

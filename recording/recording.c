@@ -361,6 +361,7 @@ static int derive(struct recording *recording, const struct recording_end *end,
                                                    .jit_owners = &recording->jit_owners,
                                                    .start_ns = recording->start_ns,
                                                    .early = &recording->early,
+                                                   .namer = recording->options.namer,
                                                    .kernel = kernel,
                                                    .cache = recording->cache,
                                                    .log = recording->options.log};

@@ -17,6 +17,13 @@
 
 struct recording;
 
+/* What reads names for several recordings, one after the other or at once. The log is borrowed.
+ * `no_cache`: what is read is neither found in the user's cache nor put there. NULL where memory
+ * runs out. Freeing NULL is fine. */
+struct recording_namer;
+struct recording_namer *recording_namer_open(bool no_cache, const struct sprof_log *log);
+void recording_namer_free(struct recording_namer *namer);
+
 /* A sample that was walked and has become a row. */
 struct recording_sampled {
     uint32_t event;
@@ -42,7 +49,8 @@ struct recording_options {
     bool only_sampled; /* rows of processes that have samples, and of those that have started them:
                           not of all that was fed */
     bool early_names;  /* debug information is read while the recording goes on */
-    size_t table_budget_bytes; /* bound of all unwind tables together; 0: 64 MiB */
+    struct recording_namer *namer; /* keeps what names were read with; NULL: nothing does */
+    size_t table_budget_bytes;     /* bound of all unwind tables together; 0: 64 MiB */
     /* Called for each sample row, in the order in which they are added, which is not that of time
      * where samples had to wait. Non-zero ends the call that added it, and is returned by it. */
     int (*sampled)(void *context, const struct recording_sampled *sampled);

@@ -1,6 +1,27 @@
 /* Closes sessions of the symbolizer beside other work. */
 #include "recording/sessions.h"
 
+#include <sys/stat.h>
+
+struct recording_file recording_file_of(const struct image *image)
+{
+    struct stat facts;
+    if (image_fd(image) < 0 || fstat(image_fd(image), &facts))
+        return (struct recording_file){0};
+    return (struct recording_file){
+        .device = facts.st_dev,
+        .inode = facts.st_ino,
+        .size = facts.st_size,
+        .changed_ns = (uint64_t)facts.st_mtim.tv_sec * 1000000000 + (uint64_t)facts.st_mtim.tv_nsec,
+    };
+}
+
+bool recording_file_equal(const struct recording_file *left, const struct recording_file *right)
+{
+    return left->inode && left->device == right->device && left->inode == right->inode &&
+           left->size == right->size && left->changed_ns == right->changed_ns;
+}
+
 void recording_session_close(struct recording_session *open)
 {
     symbolize_session_close(open->session);

@@ -5,11 +5,25 @@
 #include "symbolize/symbolize.h"
 
 #include <pthread.h>
+#include <sys/types.h>
+
+/* Which file an image was opened from, and in which state. */
+struct recording_file {
+    dev_t device;
+    ino_t inode; /* 0: none is known */
+    off_t size;
+    uint64_t changed_ns;
+};
+struct recording_file recording_file_of(const struct image *image);
+bool recording_file_equal(const struct recording_file *left, const struct recording_file *right);
 
 /* Zero is a valid empty one. */
 struct recording_session {
     struct image *image; /* its own; NULL: it borrows another's */
     struct symbolize_session *session;
+    struct recording_namer *namer; /* that gets it back; NULL: it is closed */
+    struct recording_file file;    /* … and of which file it is */
+    uint64_t began_ns;             /* … and since when (CLOCK_MONOTONIC) */
 };
 void recording_session_close(struct recording_session *open);
 

@@ -130,10 +130,38 @@ int symbolize_session_ask(struct symbolize_session *session, struct symbolize_re
     return code;
 }
 
-uint64_t symbolize_session_preparable(struct symbolize_session *session)
+/* Of the image and its debug file. */
+static uint64_t debug_bytes(const struct symbolize_session *session)
 {
     static const uint64_t incredible = UINT64_C(1) << 40; /* what a forged header may claim */
-    uint64_t offset, bytes = 0;
+    struct image *const files[] = {session->image, session->debug};
+    uint64_t bytes = 0;
+    for (size_t i = 0; i < 2 && files[i]; i++) {
+        struct image_extent extent;
+        for (const char *const *name = session_debug_sections; *name; name++)
+            if (image_section_extent(files[i], *name, &extent))
+                bytes += extent.size < incredible ? extent.size : incredible;
+        const uint64_t unpacked = image_packing(files[i]).unpacked;
+        bytes += unpacked < incredible ? unpacked : incredible;
+    }
+    return bytes;
+}
+
+uint64_t symbolize_session_bytes(const struct symbolize_session *session)
+{
+    const struct function_index *index = &session->index;
+    if (session->child)
+        return UINT64_MAX;
+    return (session->dwarf ? debug_bytes(session) : 0) + session->table.text_bytes +
+           session->table.count * sizeof *session->table.entries + index->loaded_bytes +
+           index->pieces.count * sizeof *index->pieces.items +
+           index->ranges.count * sizeof *index->ranges.items +
+           index->lines.count * sizeof *index->lines.items;
+}
+
+uint64_t symbolize_session_preparable(struct symbolize_session *session)
+{
+    uint64_t offset;
     if (session->child)
         return symbolize_child_preparable(session->child);
     if (!session->certain || !session->has_dwarf)
@@ -146,16 +174,7 @@ uint64_t symbolize_session_preparable(struct symbolize_session *session)
             return 0;
         }
     }
-    struct image *const files[] = {session->image, session->debug};
-    for (size_t i = 0; i < 2 && files[i]; i++) {
-        struct image_extent extent;
-        for (const char *const *name = session_debug_sections; *name; name++)
-            if (image_section_extent(files[i], *name, &extent))
-                bytes += extent.size;
-        const uint64_t unpacked = image_packing(files[i]).unpacked;
-        bytes += unpacked < incredible ? unpacked : incredible;
-    }
-    return bytes;
+    return debug_bytes(session);
 }
 
 /* Answers as symbolize_session_ask does and forgets the answer, but for what only libdw can read.

@@ -304,7 +304,7 @@ static int read_debug_information(struct symbolize_session *session)
     const int code = read_dwarf(session);
     session->question.read = asked;
     session->added += asked - (session->stop ? session->question.missing.count : 0);
-    if (!code && symbolize_session_is_worth_storing(session)) {
+    if (!code) {
         keep_single_addresses(session);
         symbolize_function_index_sort(&session->index);
     }

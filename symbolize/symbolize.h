@@ -115,6 +115,9 @@ void symbolize_session_prepare(struct symbolize_session *session, const uint64_t
  * session is closed. */
 const char *symbolize_session_problem(const struct symbolize_session *session);
 
+/* About how much memory it holds; UINT64_MAX: a process holds it. */
+uint64_t symbolize_session_bytes(const struct symbolize_session *session);
+
 /* Whether closing it takes time: there is something to be put into the cache. */
 bool symbolize_session_has_news(const struct symbolize_session *session);
 
@@ -210,8 +213,8 @@ struct symbolize_jit_growth {
     uint64_t from_ns, until_ns, bytes;
 };
 
-/* Lines of a perf map have no times: gives them those at which the file grew by them, or that of the
- * last look at its length where they came later. The process's clock is ahead by clock_ns. Of a
+/* Lines of a perf map have no times: gives them those at which the file grew by them, or that of
+ * the last look at its length where they came later. The process's clock is ahead by clock_ns. Of a
  * jitdump nothing changes. */
 void symbolize_jit_date(struct symbolize_jit *jit, const struct symbolize_jit_growth *growth,
                         size_t count, uint64_t looked_ns, int64_t clock_ns);

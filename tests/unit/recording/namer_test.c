@@ -1,0 +1,107 @@
+/* Sessions of the symbolizer are kept for the file that they are about, and for no other. */
+#include "recording/namer.h"
+
+#include "tests/unit/image/fixture.h"
+
+static const char source[] =
+    "echo 'int g; int add(int n) { return g += n; } int sub(int n) { return g -= n; }' > f.c && "
+    "cc -g -shared -fPIC -o f.so f.c && cp f.so same.so";
+
+static struct image *open_image(struct fixture *fixture, const char *name)
+{
+    struct image *image = NULL;
+    const struct image_request request = {.file.path = fixture_path(fixture, name)};
+    CU_ASSERT_EQUAL_FATAL(image_open(&image, &request, NULL), 0);
+    return image;
+}
+
+static struct recording_session take(struct recording_namer *namer, const struct image *image)
+{
+    struct recording_session open;
+    CU_ASSERT_EQUAL_FATAL(recording_namer_take(namer, image, &open), 0);
+    CU_ASSERT_PTR_NOT_NULL_FATAL(open.session);
+    return open;
+}
+
+/* The line of a function, as the session's debug information says. */
+static uint32_t line_of(struct recording_session *open, struct image *image, const char *name)
+{
+    const char *names[] = {name, NULL};
+    struct image_symbol symbol;
+    struct symbolize_result result;
+    image_find_symbols(image, names, &symbol);
+    CU_ASSERT_EQUAL_FATAL(
+        symbolize_session_ask(open->session, &result, &symbol.vaddr, 1, NULL, NULL), 0);
+    CU_ASSERT_EQUAL_FATAL(result.frame_count, 1);
+    CU_ASSERT_STRING_EQUAL(result.functions[0].name, name);
+    const uint32_t line = result.frames[0].line;
+    symbolize_result_release(&result);
+    return line;
+}
+
+static void test_a_file_has_its_session_again(void)
+{
+    struct fixture fixture;
+    struct recording_namer *namer = recording_namer_open(true, NULL);
+    CU_ASSERT_PTR_NOT_NULL_FATAL(namer);
+    fixture_open(&fixture);
+    fixture_run(&fixture, source);
+    struct image *first = open_image(&fixture, "f.so");
+    struct recording_session open = take(namer, first);
+    const struct symbolize_session *kept = open.session;
+    CU_ASSERT_EQUAL(line_of(&open, first, "add"), 1);
+    recording_namer_give(namer, &open);
+    CU_ASSERT_PTR_NULL(open.session);
+    image_free(first); /* a recording's image ends with it */
+
+    struct image *second = open_image(&fixture, "f.so"), *other = open_image(&fixture, "same.so");
+    open = take(namer, second);
+    CU_ASSERT_PTR_EQUAL(open.session, kept);
+    CU_ASSERT_EQUAL(line_of(&open, second, "add"), 1);
+    CU_ASSERT_EQUAL(line_of(&open, second, "sub"), 1);
+    struct recording_session beside = take(namer, second), copy = take(namer, other);
+    CU_ASSERT_PTR_NOT_EQUAL(beside.session, kept);
+    CU_ASSERT_EQUAL(line_of(&beside, second, "sub"), 1);
+    recording_namer_give(namer, &open);
+    recording_namer_give(namer, &beside); /* there is one already: it is closed */
+    recording_namer_give(namer, &copy);
+    open = take(namer, second);
+    CU_ASSERT_PTR_EQUAL(open.session, kept);
+    recording_namer_give(namer, &open);
+    image_free(other);
+    image_free(second);
+    recording_namer_free(namer);
+    fixture_close(&fixture);
+}
+
+static void test_a_file_that_was_replaced_gets_another(void)
+{
+    struct fixture fixture;
+    struct recording_namer *namer = recording_namer_open(true, NULL);
+    CU_ASSERT_PTR_NOT_NULL_FATAL(namer);
+    fixture_open(&fixture);
+    fixture_run(&fixture, source);
+    struct image *image = open_image(&fixture, "f.so");
+    struct recording_session open = take(namer, image);
+    CU_ASSERT_EQUAL(line_of(&open, image, "add"), 1);
+    recording_namer_give(namer, &open);
+    image_free(image);
+    fixture_run(&fixture, "(echo; echo; cat f.c) > g.c && cc -g -shared -fPIC -o g.so g.c && "
+                          "mv g.so f.so");
+    image = open_image(&fixture, "f.so");
+    open = take(namer, image);
+    CU_ASSERT_EQUAL(line_of(&open, image, "add"), 3);
+    recording_namer_give(namer, &open);
+    image_free(image);
+    recording_namer_free(namer);
+    fixture_close(&fixture);
+}
+
+void sprof_suite_recording_namer(void);
+void sprof_suite_recording_namer(void)
+{
+    CU_pSuite suite = CU_add_suite("recording/namer", NULL, NULL);
+    CU_add_test(suite, "a file has its session again", test_a_file_has_its_session_again);
+    CU_add_test(suite, "a file that was replaced gets another",
+                test_a_file_that_was_replaced_gets_another);
+}
