@@ -92,8 +92,9 @@ static bool is_given(const struct report_labels *labels, const char *name, const
 }
 
 /* With the labels of its service, unless they were given for all. */
-static int write_labeled(FILE *out, const struct adding *adding,
-                         const struct report_selection *selection, const char *const values[FACTS])
+static int write_labeled(FILE *out, const struct adding *adding, struct report_profiles *profiles,
+                         const struct report_service_choice *choice,
+                         const char *const values[FACTS])
 {
     const struct cli_spooling *spooling = adding->spooling;
     const struct report_labels *given = &spooling->rows.labels;
@@ -109,12 +110,12 @@ static int write_labeled(FILE *out, const struct adding *adding,
         labels[options.labels.count++] = service.text;
     if (!status && !is_given(given, "service.version", "version"))
         labels[options.labels.count++] = version.text;
-    status = status
-                 ? sprof_error_memory(adding->error)
-                 : report_export(out, adding->store, selection,
-                                 spooling->spool->kind == FLEET_OTLP ? &report_format_of_otlp_series
-                                                                     : &report_format_of_series,
-                                 &options, adding->error);
+    status = status ? sprof_error_memory(adding->error)
+                    : report_profiles_write(out, profiles, choice,
+                                            spooling->spool->kind == FLEET_OTLP
+                                                ? &report_format_of_otlp_series
+                                                : &report_format_of_series,
+                                            &options, adding->error);
     sprof_str_release(&service);
     sprof_str_release(&version);
     free(labels);
@@ -122,7 +123,7 @@ static int write_labeled(FILE *out, const struct adding *adding,
 }
 
 /* A service of a recording in the receiver's format. The caller frees, also on failure. */
-static int write_profile(const struct adding *adding, uint32_t run_id,
+static int write_profile(const struct adding *adding, struct report_profiles *profiles,
                          const char *const values[FACTS], char **bytes, size_t *size)
 {
     const struct cli_spooling *spooling = adding->spooling;
@@ -132,11 +133,9 @@ static int write_profile(const struct adding *adding, uint32_t run_id,
     const struct report_service_choice service = {.name = is_named ? NULL : values[SERVICE],
                                                   .build = has_version ? NULL : values[VERSION],
                                                   .without = spooling->rows.without};
-    const struct report_selection selection = {
-        .run_id = run_id, .event = values[EVENT], .service = &service};
     FILE *out = open_memstream(bytes, size);
-    int status =
-        out ? write_labeled(out, adding, &selection, values) : sprof_error_memory(adding->error);
+    int status = out ? write_labeled(out, adding, profiles, &service, values)
+                     : sprof_error_memory(adding->error);
     if (out && fclose(out) && !status)
         status = sprof_error_memory(adding->error);
     return status;
@@ -185,12 +184,12 @@ static int add_series(const struct adding *adding, struct fleet_batch *batch,
     return result;
 }
 
-static int add_profile(const struct adding *adding, struct fleet_batch *batch, uint32_t run_id,
-                       const char *const values[FACTS])
+static int add_profile(const struct adding *adding, struct fleet_batch *batch,
+                       struct report_profiles *profiles, const char *const values[FACTS])
 {
     char *bytes = NULL;
     size_t size = 0;
-    int status = write_profile(adding, run_id, values, &bytes, &size);
+    int status = write_profile(adding, profiles, values, &bytes, &size);
     const struct sprof_bytes profile = {(const uint8_t *)bytes, size};
     if (!status)
         status = adding->spooling->spool->kind == FLEET_OTLP
@@ -200,11 +199,39 @@ static int add_profile(const struct adding *adding, struct fleet_batch *batch, u
     return status;
 }
 
-/* A profile for each line of `run`: service, version, host and event are there already. */
+/* An event of a run, loaded for all services that have it. Zero is none. */
+struct loaded {
+    char *event;
+    struct report_profiles *profiles;
+};
+
+static void loaded_release(struct loaded *loaded)
+{
+    report_profiles_free(loaded->profiles);
+    free(loaded->event);
+    *loaded = (struct loaded){0};
+}
+
+static int load_event(struct loaded *loaded, const struct adding *adding, uint32_t run_id,
+                      const char *event)
+{
+    if (loaded->event && !strcmp(loaded->event, event))
+        return 0;
+    loaded_release(loaded);
+    loaded->event = strdup(event);
+    const struct report_selection selection = {.run_id = run_id, .event = loaded->event};
+    return loaded->event
+               ? report_profiles_open(&loaded->profiles, adding->store, &selection, adding->error)
+               : sprof_error_memory(adding->error);
+}
+
+/* A profile for each line of `run`, which has the services of an event together: service, version,
+ * host and event are there already. */
 static int add_profiles(const struct adding *adding, struct fleet_batch *batch, FILE *runs,
                         const struct store_run *run)
 {
     size_t places[FACTS] = {0}, capacity = 0;
+    struct loaded loaded = {0};
     char *line = NULL;
     int status = 0;
     rewind(runs);
@@ -214,8 +241,11 @@ static int add_profiles(const struct adding *adding, struct fleet_batch *batch, 
     while (!status && getline(&line, &capacity, runs) > 0) {
         const char *values[FACTS] = {"", "", "", ""};
         take_facts(line, places, values);
-        status = add_profile(adding, batch, run->id, values);
+        status = load_event(&loaded, adding, run->id, values[EVENT]);
+        if (!status)
+            status = add_profile(adding, batch, loaded.profiles, values);
     }
+    loaded_release(&loaded);
     free(line);
     return status;
 }

@@ -303,6 +303,18 @@ int report_export(FILE *out, struct store *store, const struct report_selection 
                   const struct report_format *format, const struct report_export_options *options,
                   struct sprof_error *error);
 
+/* An event of a run, loaded once for profiles of all its services: report_profiles_write writes
+ * that of one, as report_export with such a selection. The store and the selection are borrowed.
+ * Free in any case; freeing NULL is fine. */
+struct report_profiles;
+int report_profiles_open(struct report_profiles **profiles, struct store *store,
+                         const struct report_selection *selection, struct sprof_error *error);
+int report_profiles_write(FILE *out, struct report_profiles *profiles,
+                          const struct report_service_choice *service,
+                          const struct report_format *format,
+                          const struct report_export_options *options, struct sprof_error *error);
+void report_profiles_free(struct report_profiles *profiles);
+
 /* What rows hold of processes besides their names, as labels; added up. */
 enum report_rows_label { REPORT_ROWS_USER = 1, REPORT_ROWS_CGROUP = 2, REPORT_ROWS_CONTAINER = 4 };
 
