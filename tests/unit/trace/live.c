@@ -186,9 +186,10 @@ void live_end(struct live *live)
 void live_program_start(struct live_program *program)
 {
     char number[16], agent[16];
-    int ends[2];
+    int ends[2], executed[2];
     const int theirs = make_orders(program, number);
     must(!socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends));
+    must(!pipe2(executed, O_CLOEXEC));
     snprintf(agent, sizeof agent, "%d", ends[1]);
     program->pid = fork();
     must(program->pid >= 0);
@@ -200,6 +201,9 @@ void live_program_start(struct live_program *program)
     }
     close(theirs);
     close(ends[1]);
+    close(executed[1]);
+    must(!read(executed[0], number, 1)); /* it has the program's command line from here on */
+    close(executed[0]);
     self_counting_meet(program->pid, ends[0]);
 }
 
