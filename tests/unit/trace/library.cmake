@@ -5,6 +5,7 @@ target_include_directories(trace_counts_itself PRIVATE ${CMAKE_SOURCE_DIR})
 target_compile_definitions(trace_counts_itself PRIVATE _GNU_SOURCE
                            SPROF_ARCH_HEADER="${SPROF_ARCH_HEADER}") # plain, without a sanitizer
 target_compile_options(trace_counts_itself PRIVATE -O1 -g -Wall -Wextra)
+target_link_options(trace_counts_itself PRIVATE -static) # no libraries have to be planned and named
 target_compile_definitions(unit_trace PRIVATE
                            TRACE_COUNTS_ITSELF="$<TARGET_FILE:trace_counts_itself>")
 add_dependencies(unit_trace trace_counts_itself)
