@@ -154,15 +154,16 @@ static bool makes_any_call(const struct probing_program *program, const struct p
 static enum probe_tier tier_at_vfork(const struct probing_program *program, uint32_t file,
                                      const struct plan_function *function)
 {
-    static const char *const executes[] = {"execve", "__execve", "execveat", "fexecve"};
+    static const struct {
+        const char *name;
+        enum probe_tier tier;
+    } known[] = {{"vfork", PROBE_VFORK},     {"__vfork", PROBE_VFORK},
+                 {"execve", PROBE_EXECUTE},  {"__execve", PROBE_EXECUTE},
+                 {"fexecve", PROBE_EXECUTE}, {"execveat", PROBE_EXECUTE}};
     const char *name = function->linkage_name, *path = program->files.items[file].path;
-    if (!program->way->has_agent || !name || !(may_leave_frames(path) || inject_raw_is_for(path)))
-        return PROBE_OFF;
-    if (!strcmp(name, "vfork") || !strcmp(name, "__vfork"))
-        return PROBE_VFORK;
-    for (size_t i = 0; i < sizeof executes / sizeof *executes; i++)
-        if (!strcmp(name, executes[i]))
-            return PROBE_EXECUTE;
+    for (size_t i = 0; i < sizeof known / sizeof *known && name && program->way->has_agent; i++)
+        if (!strcmp(name, known[i].name) && (may_leave_frames(path) || inject_raw_is_for(path)))
+            return known[i].tier;
     return PROBE_OFF;
 }
 
