@@ -155,27 +155,25 @@ END
     is "SELECT DISTINCT process, $rows" "three|mine_4"
     is "SELECT count(*), count(command), count(parent_id) FROM process" "3|3|2"
     [ "$2" = agent ] || exit 0
-    # A parent that ends leaves its child, which then executes a program, to a process above sprof: that is no row.
+    # A parent that ends at once leaves the program that it began to a process above sprof: that is no row.
     build late <<'END'
 #include "spin.h"
 __attribute__((noipa)) static void mine_5(void) { spin(60); }
 int main(void) { mine_5(); return !fopen("done", "w"); }
 END
     build starts <<'END'
+#include <spawn.h>
 #include <unistd.h>
+extern char **environ;
 int main(void)
 {
-    if (fork()) {
-        for (int i = 0; i < 6000 && access("done", F_OK); i++)
-            usleep(10000);
-        return 0;
-    }
-    const pid_t middle = getpid();
-    if (fork())
-        return 0;
-    while (getppid() == middle)
-        usleep(1000);
-    return execl("./late", "late", (char *)NULL);
+    char *late[] = {"late", NULL};
+    pid_t pid;
+    if (!fork())
+        _exit(posix_spawn(&pid, "./late", NULL, NULL, late, environ));
+    for (int i = 0; i < 6000 && access("done", F_OK); i++)
+        usleep(10000);
+    return 0;
 }
 END
     cat >above.py <<'END'

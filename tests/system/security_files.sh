@@ -98,7 +98,7 @@ END
         swap turns "$name" "$victim" 2>swapper.err
         swappers+=("$child")
     done
-    local end=$((SECONDS + 4)) rounds=0
+    local end=$((SECONDS + 2)) rounds=0
     while [ $SECONDS -lt $end ] || [ $rounds = 0 ]; do
         for command in "record -p $target --duration 0.2 --overwrite -o r.db" "report -i r.db" "annotate work -i r.db" "annotate work -i r.db --source $work/theirs" \
             "html -i r.db -o r.html" "trace -p $target --function ^work$ --duration 0.1 --overwrite -o t.db" "symbolize --again --no-cache -i r.db"; do
