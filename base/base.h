@@ -26,6 +26,7 @@
 #include "base/suggest.h"
 #include "base/threads.h"
 #include "base/time_namespace.h"
+#include "base/trusted_way.h"
 #include "base/urgency.h"
 #include "base/utf8.h"
 #include "base/vec.h"

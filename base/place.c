@@ -1,5 +1,6 @@
 /* Finds the directory in which a file is written, following only links of the caller or root. */
 #include "base/place.h"
+#include "base/trusted_way.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -21,6 +22,9 @@ struct place_walk {
     char rest[PATH_MAX];
     int fd;
     int links;
+    uid_t root;     /* owner of / */
+    bool is_others; /* another user can exchange names on the way */
+    bool is_shared; /* others may put names into the directory where it is */
 };
 
 /* The directory's owner decides what is in it, and so do the users that may write it. */
@@ -31,6 +35,17 @@ static bool is_trusted(int directory_fd)
            !(facts.st_mode & (S_IWGRP | S_IWOTH));
 }
 
+/* A sticky directory keeps the names that are there. */
+static void note_passed(struct place_walk *walk)
+{
+    const mode_t others = geteuid() ? S_IWOTH : S_IWGRP | S_IWOTH;
+    struct stat facts = {0};
+    const bool is_known = !fstat(walk->fd, &facts);
+    walk->is_shared = facts.st_mode & others;
+    walk->is_others |= !is_known || (walk->is_shared && !(facts.st_mode & S_ISVTX)) ||
+                       (facts.st_uid && facts.st_uid != geteuid() && facts.st_uid != walk->root);
+}
+
 static int enter(struct place_walk *walk, const char *name, int flags)
 {
     const int fd = openat(walk->fd, name, O_PATH | O_DIRECTORY | O_CLOEXEC | flags);
@@ -38,6 +53,7 @@ static int enter(struct place_walk *walk, const char *name, int flags)
         return -errno;
     close(walk->fd);
     walk->fd = fd;
+    note_passed(walk);
     return 0;
 }
 
@@ -138,6 +154,26 @@ int sprof_place_find(struct sprof_place *place, const char *path)
     if (walk.fd >= 0)
         close(walk.fd);
     return result > 0 ? 0 : result;
+}
+
+bool sprof_trusted_way(const char *path)
+{
+    struct place_walk walk = {.fd =
+                                  open(*path == '/' ? "/" : ".", O_PATH | O_DIRECTORY | O_CLOEXEC)};
+    struct sprof_place place;
+    struct stat root;
+    int result = walk.fd < 0 || stat("/", &root) ? -errno : 0;
+    if (snprintf(walk.rest, sizeof walk.rest, "%s/.", path) >= (int)sizeof walk.rest)
+        result = -ENAMETOOLONG;
+    if (!result) {
+        walk.root = root.st_uid;
+        note_passed(&walk);
+    }
+    while (!result)
+        result = step(&walk, &place);
+    if (walk.fd >= 0)
+        close(walk.fd);
+    return (result == -EISDIR || result == -ENOENT) && !walk.is_others && !walk.is_shared;
 }
 
 bool sprof_place_directory(const struct sprof_place *place, char *path, size_t size)

@@ -54,6 +54,17 @@ static int open_below(const char *place, const char *const *names)
     return directory;
 }
 
+/* As the specification of base directories demands; another user's links lead nowhere. */
+static void make(const char *path)
+{
+    struct sprof_place place;
+    if (sprof_place_find(&place, path))
+        return;
+    if (place.directory_fd >= 0)
+        mkdirat(place.directory_fd, place.name, 0700);
+    sprof_place_close(&place);
+}
+
 int cache_directory_open(const char *directory)
 {
     static const char *const in_cache[] = {"sprof", NULL}, *const in_home[] = {".cache", "sprof",
@@ -62,7 +73,7 @@ int cache_directory_open(const char *directory)
         return open_own(AT_FDCWD, directory);
     const char *cache = getenv("XDG_CACHE_HOME"), *home = getenv("HOME");
     if (cache && cache[0] == '/') {
-        mkdir(cache, 0700); /* as the specification of base directories demands */
+        make(cache);
         return open_below(cache, in_cache);
     }
     return home && home[0] == '/' ? open_below(home, in_home) : -1;

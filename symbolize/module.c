@@ -64,10 +64,43 @@ static uint64_t unpacked_bytes(Elf *elf)
     return unpacked;
 }
 
+/* Where debuginfod's client keeps files (debuginfod_find_debuginfo(3)). False: nowhere. */
+static bool find_kept(char *path, size_t size)
+{
+    const char *given = getenv("DEBUGINFOD_CACHE_PATH"), *cache = getenv("XDG_CACHE_HOME");
+    const char *home = getenv("HOME");
+    home = home ? home : "/";
+    int length = snprintf(path, size, "%s/.debuginfod_client_cache", home);
+    if (given && *given)
+        length = snprintf(path, size, "%s", given);
+    else if (length < (int)size && !access(path, F_OK))
+        return true;
+    else if (cache && *cache)
+        length = snprintf(path, size, "%s/debuginfod_client", cache);
+    else
+        length = snprintf(path, size, "%s/.cache/debuginfod_client", home);
+    return length < (int)size;
+}
+
+/* Under sudo HOME may be another user's, that could put files there, and links. */
+static bool is_kept_safe(const struct symbolize_options *options)
+{
+    static atomic_flag is_said = ATOMIC_FLAG_INIT;
+    char path[PATH_MAX];
+    if (find_kept(path, sizeof path) && sprof_trusted_way(path))
+        return true;
+    if (!atomic_flag_test_and_set(&is_said))
+        sprof_log_message(options->log, SPROF_LOG_WARNING,
+                          "debuginfod is not asked: another user can write to %s, where its files "
+                          "are kept; set DEBUGINFOD_CACHE_PATH to a directory of your own",
+                          path);
+    return false;
+}
+
 bool symbolize_module_may_use_debuginfod(const struct symbolize_options *options)
 {
     const char *urls = getenv("DEBUGINFOD_URLS");
-    return !options->no_debuginfod && urls && urls[0];
+    return !options->no_debuginfod && urls && urls[0] && is_kept_safe(options);
 }
 
 struct image *symbolize_module_open_debug(struct image *image,

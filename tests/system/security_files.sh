@@ -183,6 +183,44 @@ END
     grep -q 'wanted_name.* may be missing: debuginfod did not send' err || fail "no word of what did not come: $(cat err)"
 }
 
+# What debuginfod's client keeps in a directory that another user may write is not read, and nothing is put there.
+kept_by_others() {
+    prepare
+    mkdir kept
+    for name in wanted_name another_name; do
+        cat >$name.c <<END
+#include <time.h>
+__attribute__((noinline)) int $name(int x) { for (volatile int i = 0; i < 1000; i++) x += i; return x; }
+int main(void) { int sum = 0; for (clock_t end = clock() + CLOCKS_PER_SEC / 2; clock() < end;) sum += $name(sum); return sum == 1; }
+END
+        gcc -g -O1 -Wl,--build-id=0x1234567890123456 $name.c -o $name && objcopy --only-keep-debug $name kept/$name && strip $name || skip "no compiler"
+    done
+    start_server
+    cp kept/wanted_name "answers/$(build_id wanted_name)"
+    "$SPROF" record --no-symbolize -o p.db -- ./wanted_name 2>err || skip "no recording: $(cat err)"
+    mkdir -p theirs/.cache/debuginfod_client theirs/open
+    chmod 777 theirs/open
+    # names of the other user's choice
+    for place in theirs/.cache/debuginfod_client theirs/open/kept; do
+        mkdir -p "$place/$(build_id wanted_name)" && cp kept/another_name "$place/$(build_id wanted_name)/debuginfo"
+    done
+    chown -R 65534:65534 theirs
+    chown 0:0 theirs/open/kept
+    find theirs | sort >before.names
+    for place in "HOME=$work/theirs" "DEBUGINFOD_CACHE_PATH=$work/theirs/open/kept" "DEBUGINFOD_CACHE_PATH=$work/theirs/new"; do
+        rm -f asked
+        run env -u XDG_CACHE_HOME -u DEBUGINFOD_CACHE_PATH "$place" DEBUGINFOD_URLS="http://127.0.0.1:$(cat port)" "$SPROF" symbolize --again -i p.db
+        [ "$status" = 0 ] || fail "$place: exit status $status"
+        sql p.db "SELECT name FROM function" >names
+        ! grep -q another_name names || fail "$place: names of the other user's choice"
+        [ ! -e asked ] || fail "$place: debuginfod was asked"
+        said "debuginfod is not asked: another user can write to $work/theirs/"
+        find theirs | sort | cmp -s - before.names || fail "$place: something was written: $(find theirs)"
+    done
+    symbolize_by_server
+    grep -qx wanted_name names || fail "no names with a directory of root's own"
+}
+
 # The server also has the file in which dwz has put what two debug files have in common, and once that of another build.
 alternate() {
     prepare
@@ -218,6 +256,6 @@ END
 }
 
 case $1 in
-waiting | jitdump | exchanged | other_build | alternate) "$1" ;;
+waiting | jitdump | exchanged | other_build | kept_by_others | alternate) "$1" ;;
 *) fail "no such case: $1" ;;
 esac
