@@ -147,8 +147,8 @@ int cli_choose_for_errors(struct cli_recorded_choice *choice, const char *record
     sprof_str_release(&choosing.expression);
     if (!result && !choice->count)
         result = sprof_error_set(error, SPROF_ENOTFOUND, 0,
-                                 "no call in %s was kept by a rule or left by an exception: name "
-                                 "functions by --function",
+                                 "no call in %s was kept by a rule or left by an exception or "
+                                 "jump: name functions by --function",
                                  recording);
     return result;
 }

@@ -123,7 +123,7 @@ const struct cli_option cli_trace_options[] = {
      "functions that the regular expression finds, and what they call, to that depth (all)",
      FIELD(children_of), cli_add_text},
     {"keep-errors-of", 0, "RECORDING",
-     "functions whose calls were kept by a rule or left by an exception in this recording",
+     "functions whose calls were kept by a rule or left by an exception or jump in this recording",
      FIELD(errors_of), cli_set_text},
     {"module", 0, "GLOB", "functions of these modules (those of the application)", FIELD(modules),
      cli_add_text},
