@@ -264,7 +264,7 @@ static bool has_far_copy(const struct writing *writing, size_t index)
 static int write_far_copies(struct writing *writing, size_t count)
 {
     const struct probing_program *program = writing->program;
-    const struct probing_probe *probes = program->probes.items + writing->first;
+    const struct probing_probe *probes = count ? program->probes.items + writing->first : NULL;
     int result = 0;
     for (size_t first = 0, end; first < count && !result; first = end) {
         for (end = first; end < count && has_far_copy(writing, end) &&
@@ -284,7 +284,7 @@ static int write_far_copies(struct writing *writing, size_t count)
 static int write_thunks(struct writing *writing, size_t count)
 {
     const struct probing_program *program = writing->program;
-    const struct probing_probe *probes = program->probes.items + writing->first;
+    const struct probing_probe *probes = count ? program->probes.items + writing->first : NULL;
     int result = 0;
     for (size_t first = 0, end; first < count && !result; first = end) {
         for (end = first + 1; end < count && probes[end].thunk == probes[end - 1].thunk + 1;)

@@ -10,22 +10,26 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-struct __attribute__((packed)) message {
+enum {
+    HEADERS = sizeof(struct nlmsghdr) + sizeof(struct cn_msg),
+    MESSAGE = HEADERS + sizeof(struct proc_event),
+};
+
+struct message {
     struct nlmsghdr header;
-    struct cn_msg connector;
+    struct cb_id id;
     struct proc_event event;
 };
-enum { BODY = sizeof(struct nlmsghdr) + sizeof(struct cn_msg) };
 
 static struct message message_of(uint32_t what, pid_t pid)
 {
     struct message message;
     memset(&message, 0, sizeof message);
-    message.header.nlmsg_len = sizeof message;
+    message.header.nlmsg_len = MESSAGE;
     message.header.nlmsg_type = NLMSG_DONE;
-    message.connector.id.idx = CN_IDX_PROC;
-    message.connector.id.val = CN_VAL_PROC;
-    memcpy((char *)&message + BODY, &what, sizeof what);
+    message.id.idx = CN_IDX_PROC;
+    message.id.val = CN_VAL_PROC;
+    memcpy(&message.event, &what, sizeof what);
     message.event.event_data.exec.process_tgid = pid;
     return message;
 }
@@ -39,9 +43,15 @@ static struct trace_exec_events begin(int *kernel)
     return (struct trace_exec_events){.fd = ends[0]};
 }
 
+/* As it lies in a message, where the parts follow each other without room between them. */
 static void write_message(int kernel, const struct message *message, size_t size)
 {
-    CU_ASSERT_EQUAL(send(kernel, message, size, 0), (ssize_t)size);
+    const struct cn_msg connector = {.id = message->id, .len = sizeof message->event};
+    unsigned char bytes[MESSAGE];
+    memcpy(bytes, &message->header, sizeof message->header);
+    memcpy(bytes + sizeof message->header, &connector, sizeof connector);
+    memcpy(bytes + HEADERS, &message->event, sizeof message->event);
+    CU_ASSERT_EQUAL(send(kernel, bytes, size, 0), (ssize_t)size);
 }
 
 static void test_next(void)
@@ -54,10 +64,10 @@ static void test_next(void)
                          second = message_of(PROC_EVENT_EXEC, 42);
     pid_t pid = 0;
     CU_ASSERT_EQUAL(trace_exec_events_next(&events, &pid), 1); /* none yet, without waiting */
-    write_message(kernel, &fork, sizeof fork);
-    write_message(kernel, &first, sizeof first);
-    write_message(kernel, &exit, sizeof exit);
-    write_message(kernel, &second, sizeof second);
+    write_message(kernel, &fork, MESSAGE);
+    write_message(kernel, &first, MESSAGE);
+    write_message(kernel, &exit, MESSAGE);
+    write_message(kernel, &second, MESSAGE);
     CU_ASSERT_EQUAL(trace_exec_events_next(&events, &pid), 0);
     CU_ASSERT_EQUAL(pid, 41);
     CU_ASSERT_EQUAL(trace_exec_events_next(&events, &pid), 0);
@@ -84,17 +94,17 @@ static void test_damaged(void)
     pid_t pid = 0;
     for (int i = 0; i < CASES; i++) {
         cases[i] = message_of(PROC_EVENT_EXEC, 13);
-        sizes[i] = sizeof *cases;
+        sizes[i] = MESSAGE;
     }
     cases[0].header.nlmsg_type = NLMSG_ERROR;
-    cases[1].connector.id.idx = CN_IDX_PROC + 1;
-    cases[2].connector.id.val = CN_VAL_PROC + 1;
-    cases[3].header.nlmsg_len = sizeof *cases + 1; /* it is cut off */
-    sizes[4] = BODY + 3;                           /* without all of its kind */
+    cases[1].id.idx = CN_IDX_PROC + 1;
+    cases[2].id.val = CN_VAL_PROC + 1;
+    cases[3].header.nlmsg_len = MESSAGE + 1; /* it is cut off */
+    sizes[4] = HEADERS + 3;                  /* without all of its kind */
     sizes[5] = 1;
     for (int i = 0; i < CASES; i++)
         write_message(kernel, &cases[i], sizes[i]);
-    write_message(kernel, &good, sizeof good);
+    write_message(kernel, &good, MESSAGE);
     CU_ASSERT_EQUAL(trace_exec_events_next(&events, &pid), 0);
     CU_ASSERT_EQUAL(pid, 42);
     CU_ASSERT_EQUAL(trace_exec_events_next(&events, &pid), 1);
