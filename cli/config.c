@@ -1,8 +1,8 @@
 /* Reads files of options for programs and modules. */
 #include "cli/config.h"
+#include "model/kinds.h"
 
 #include <errno.h>
-#include <fnmatch.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -41,18 +41,12 @@ static char *trim(char *text)
     return text;
 }
 
-static bool is_for(const char *glob, const char *path)
-{
-    const char *slash = strrchr(path, '/');
-    return !fnmatch(glob, path, 0) || !fnmatch(glob, slash ? slash + 1 : path, 0);
-}
-
 /* == Sections == */
 
 static int begin_program(struct reader *reader, const char *glob)
 {
     reader->section = SECTION_PROGRAM;
-    reader->is_ours = is_for(glob, reader->program);
+    reader->is_ours = model_path_matches(glob, reader->program);
     reader->first = reader->first ? reader->first : reader->line;
     if (sprof_vec_push(&reader->config->programs, glob))
         return sprof_error_memory(reader->error);
@@ -276,7 +270,7 @@ int cli_config_check(struct cli_config *config, const char *path, const struct c
 bool cli_config_has(const struct cli_config *config, const char *program)
 {
     for (size_t i = 0; i < config->programs.count; i++)
-        if (is_for(config->programs.items[i], program))
+        if (model_path_matches(config->programs.items[i], program))
             return true;
     return false;
 }

@@ -4,6 +4,8 @@
 #include "model/path_names.h"
 
 #include <fnmatch.h>
+#include <limits.h>
+#include <stdio.h>
 #include <string.h>
 
 /* Kinds by path; the first match wins. Without FNM_PATHNAME a star crosses slashes. */
@@ -72,6 +74,26 @@ bool model_path_is_loader(const char *path)
     return false;
 }
 
+const char *const *model_library_versions(const char *glob)
+{
+    static const char *const none[] = {NULL}, *const bare[] = {".so", ".so.*", NULL},
+                             *const with_suffix[] = {".*", NULL};
+    if (strncmp(file_name(glob), "lib", 3) != 0)
+        return none;
+    return strstr(glob, ".so") ? with_suffix : bare;
+}
+
+bool model_path_matches(const char *glob, const char *path)
+{
+    char longer[PATH_MAX];
+    bool matches = !fnmatch(glob, path, 0) || !fnmatch(glob, file_name(path), 0);
+    for (const char *const *end = model_library_versions(glob); *end && !matches; end++) {
+        snprintf(longer, sizeof longer, "%s%s", glob, *end);
+        matches = !fnmatch(longer, path, 0) || !fnmatch(longer, file_name(path), 0);
+    }
+    return matches;
+}
+
 static enum model_kind kind_by_path(const char *path)
 {
     for (size_t i = 0; i < sizeof path_kinds / sizeof *path_kinds; i++)
@@ -85,7 +107,7 @@ static enum model_kind kind_by_rules(const struct model_kind_rules *rules, const
 {
     for (size_t i = rules->count; i-- > 0;) {
         const struct model_kind_rule *rule = &rules->items[i];
-        if (!fnmatch(rule->glob, path, 0) || !fnmatch(rule->glob, file_name(path), 0))
+        if (model_path_matches(rule->glob, path))
             return rule->kind;
     }
     return kind;

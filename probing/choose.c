@@ -4,13 +4,13 @@
 #include "inject/inject.h"
 #include "plan/plan.h"
 #include "probing/callees.h"
+#include "probing/elsewhere.h"
 #include "probing/heap.h"
 #include "probing/outside.h"
 #include "probing/points.h"
 #include "probing/probes.h"
 #include "probing/program.h"
 
-#include <fnmatch.h>
 #include <limits.h>
 #include <stdio.h>
 #include <string.h>
@@ -34,16 +34,10 @@ struct chooser {
     struct sprof_error *error;
 };
 
-static bool is_of_glob(const char *glob, const char *path)
-{
-    const char *slash = strrchr(path, '/');
-    return !fnmatch(glob, path, 0) || !fnmatch(glob, slash ? slash + 1 : path, 0);
-}
-
 static bool matches_glob(const struct trace_options *options, const char *path)
 {
     for (size_t i = 0; i < options->module_count; i++)
-        if (is_of_glob(options->modules[i], path))
+        if (model_path_matches(options->modules[i], path))
             return true;
     return false;
 }
@@ -52,7 +46,7 @@ static const struct trace_module_rule *rule_of(const struct trace_options *optio
                                                const char *path)
 {
     for (size_t i = options->module_rule_count; i--;)
-        if (is_of_glob(options->module_rules[i].glob, path))
+        if (model_path_matches(options->module_rules[i].glob, path))
             return &options->module_rules[i];
     return NULL;
 }
@@ -359,6 +353,21 @@ static int choose_functions(struct chooser *chooser, uint32_t first_file)
     return result;
 }
 
+/* What the chosen function may be called, or where it is. */
+static void append_places(const struct chooser *chooser, struct sprof_str *out)
+{
+    const struct trace_options *options = &chooser->program->options;
+    const bool may_be_elsewhere = chooser->seen && !chooser->found && !options->module_count;
+    if (may_be_elsewhere && !options->function_option &&
+        probing_append_elsewhere(out, chooser->program, chooser->expressions))
+        return;
+    plan_append_nameless(out, chooser->nameless, chooser->seen);
+    if (may_be_elsewhere)
+        sprof_str_append(out, options->function_option
+                                  ? "; those of libraries are not looked at"
+                                  : "; those of libraries are looked at with --module");
+}
+
 static int nothing_chosen(const struct chooser *chooser, struct sprof_error *error)
 {
     const struct trace_options *options = &chooser->program->options;
@@ -371,7 +380,7 @@ static int nothing_chosen(const struct chooser *chooser, struct sprof_error *err
         snprintf(chosen, sizeof chosen, "none of the %zu chosen functions", chooser->found);
     sprof_suggest_append(&near, &chooser->near);
     sprof_suggest_append(&near_modules, &chooser->near_modules);
-    plan_append_nameless(&near, chooser->nameless, chooser->seen);
+    append_places(chooser, &near);
     if (!chooser->seen && options->module_count)
         code = sprof_error_set(error, SPROF_ENOTFOUND, 0,
                                "--module '%s' matches nothing with functions that is mapped%s: see "
@@ -395,14 +404,13 @@ static int nothing_chosen(const struct chooser *chooser, struct sprof_error *err
                                options->command && *options->command ? *options->command
                                                                      : chooser->executable);
     else if (!chooser->found)
-        code = sprof_error_set(
-            error, SPROF_ENOTFOUND, 0, "--%s '%s' finds none of %zu function%s%s%s",
-            options->function_option ? options->function_option : "function",
-            options->function_count ? options->functions[0] : "", chooser->seen,
-            sprof_plural(chooser->seen), near.text ? near.text : "",
-            options->module_count      ? ""
-            : options->function_option ? "; those of libraries are not looked at"
-                                       : "; those of libraries are looked at with --module");
+        code =
+            sprof_error_set(error, SPROF_ENOTFOUND, 0, "--%s '%s' finds none of %zu function%s%s",
+                            options->function_option  ? options->function_option
+                            : options->drill.adaptive ? "root"
+                                                      : "function",
+                            options->function_count ? options->functions[0] : "", chooser->seen,
+                            sprof_plural(chooser->seen), near.text ? near.text : "");
     else if (chooser->program->way->only_embedded)
         code =
             sprof_error_set(error, SPROF_EUNSUPPORTED, 0,

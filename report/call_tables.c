@@ -148,11 +148,24 @@ static void append_choice(struct sprof_str *sql, const char *name, const char *n
     sprof_str_append(sql, ")");
 }
 
+static void append_module(struct sprof_str *sql, const char *name, const char *chosen)
+{
+    if (!chosen)
+        return;
+    sprof_str_appendf(sql, " AND (coalesce(%s, '') GLOB ", name);
+    store_quote(sql, chosen);
+    for (const char *const *end = model_library_versions(chosen); *end; end++) {
+        sprof_str_appendf(sql, "|| '%s' OR %s GLOB ", *end, name);
+        store_quote(sql, chosen);
+    }
+    sprof_str_append(sql, ")");
+}
+
 void report_calls_choose(const struct report_calls *calls, const struct report_call_names *names,
                          struct sprof_str *sql)
 {
     const struct report_selection *selection = &calls->request->selection;
-    append_choice(sql, names->module, NULL, selection->module);
+    append_module(sql, names->module, selection->module);
     if (names->tid)
         append_choice(sql, names->thread, names->tid, selection->thread);
     if (names->pid)

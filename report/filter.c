@@ -5,7 +5,6 @@
 #include "report/function_search.h"
 #include "report/library.h"
 
-#include <fnmatch.h>
 #include <pcre2.h>
 #include <string.h>
 
@@ -110,7 +109,7 @@ static int mark_functions(struct report_dataset *dataset, const struct matcher *
 /* "[kernel]" is a name, though it reads like one letter of six. */
 static bool is_meant(const char *glob, const char *name)
 {
-    return !strcmp(glob, name) || !fnmatch(glob, name, 0);
+    return !strcmp(glob, name) || model_path_matches(glob, name);
 }
 
 static int mark_modules(struct report_dataset *dataset, const char *glob, struct sprof_error *error)

@@ -70,6 +70,24 @@ static void test_last_rule_wins_and_kernel_is_above_rules(void)
     CU_ASSERT_EQUAL(model_kind_of(&rules, "[none]", false, false), MODEL_KIND_NONE);
 }
 
+static void test_versions_may_be_missing(void)
+{
+    static const char path[] = "/usr/lib/libsqlite3.so.0.8.6";
+    CU_ASSERT_TRUE(model_path_matches(path, path));
+    CU_ASSERT_TRUE(model_path_matches("libsqlite3.so.0.8.6", path));
+    CU_ASSERT_TRUE(model_path_matches("libsqlite3.so.0", path));
+    CU_ASSERT_TRUE(model_path_matches("libsqlite3.so", path));
+    CU_ASSERT_TRUE(model_path_matches("libsqlite3", path));
+    CU_ASSERT_TRUE(model_path_matches("libsqlite[23]", path));
+    CU_ASSERT_TRUE(model_path_matches("/usr/lib/libsqlite3", path));
+    CU_ASSERT_TRUE(model_path_matches("libsqlite3", "libsqlite3.so"));
+    CU_ASSERT_FALSE(model_path_matches("libsqlite", path));
+    CU_ASSERT_FALSE(model_path_matches("sqlite3", path));
+    CU_ASSERT_FALSE(model_path_matches("libsqlite3.so.1", path));
+    CU_ASSERT_FALSE(model_path_matches("libsqlite3", "libsqlite3x.so"));
+    CU_ASSERT_FALSE(model_path_matches("app", "app.so"));
+}
+
 static void test_startup_names(void)
 {
     CU_ASSERT_TRUE(model_is_startup_name("_start"));
@@ -91,5 +109,6 @@ void sprof_suite_model_kinds(void)
                 test_main_executable_is_app_wherever_it_lies);
     CU_add_test(suite, "the last rule wins, the kernel is above rules",
                 test_last_rule_wins_and_kernel_is_above_rules);
+    CU_add_test(suite, "versions may be missing", test_versions_may_be_missing);
     CU_add_test(suite, "start-up names", test_startup_names);
 }
