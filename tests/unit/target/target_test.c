@@ -97,6 +97,45 @@ static void test_forgotten(void)
     end(pids[1]);
 }
 
+/* A thread that ends when a byte is there; it writes its number first. */
+static void *wait_for_byte(void *argument)
+{
+    const int *pipes = argument;
+    const pid_t tid = (pid_t)syscall(SYS_gettid);
+    char byte;
+    CU_ASSERT_EQUAL(write(pipes[1], &tid, sizeof tid), (ssize_t)sizeof tid);
+    CU_ASSERT_EQUAL(read(pipes[2], &byte, 1), 1);
+    return NULL;
+}
+
+/* It ends before its process does. */
+static void test_a_thread(void)
+{
+    int pipes[4];
+    pthread_t thread;
+    pid_t tid;
+    CU_ASSERT_TRUE_FATAL(!pipe(pipes) && !pipe(pipes + 2));
+    CU_ASSERT_EQUAL_FATAL(pthread_create(&thread, NULL, wait_for_byte, pipes), 0);
+    CU_ASSERT_EQUAL_FATAL(read(pipes[0], &tid, sizeof tid), (ssize_t)sizeof tid);
+    const struct target_options options = {.tid = tid};
+    struct target *target;
+    size_t count;
+    CU_ASSERT_EQUAL_FATAL(target_open(&target, &options, NULL), 0);
+    CU_ASSERT_EQUAL(target_thread(target), tid);
+    const pid_t *known = target_processes(target, &count);
+    CU_ASSERT_EQUAL_FATAL(count, 1);
+    CU_ASSERT_EQUAL(known[0], getpid());
+    CU_ASSERT_FALSE(target_ended(target, NULL));
+    CU_ASSERT_EQUAL(write(pipes[3], "", 1), 1);
+    pthread_join(thread, NULL);
+    for (int i = 0; i < 10000 && !target_ended(target, NULL); i++)
+        usleep(1000);
+    CU_ASSERT_TRUE(target_ended(target, NULL));
+    target_free(target);
+    for (int i = 0; i < 4; i++)
+        close(pipes[i]);
+}
+
 static void test_one_kind_of_target(void)
 {
     char *const command[] = {"true", NULL};
@@ -248,6 +287,7 @@ void sprof_suite_target_target(void)
     CU_pSuite suite = CU_add_suite("target/target", NULL, NULL);
     CU_add_test(suite, "a command", test_a_command);
     CU_add_test(suite, "processes", test_processes);
+    CU_add_test(suite, "a thread", test_a_thread);
     CU_add_test(suite, "forgotten", test_forgotten);
     CU_add_test(suite, "one kind of target", test_one_kind_of_target);
     CU_add_test(suite, "memory", test_memory);
