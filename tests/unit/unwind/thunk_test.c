@@ -120,6 +120,51 @@ static void test_thunks_of_points(void)
     scene_free(scene);
 }
 
+/* Puts a moved call at the end of a region without tables, so that `left` bytes follow the place
+ * where `pushed` bytes of it have run; returns that place. */
+static uint64_t put_moved_call(struct scene *scene, uint64_t back, uint64_t pushed, uint64_t left)
+{
+    enum { MOVED = SCENE_CODE_BYTES - 0x100 };
+    static const uint8_t writes_high[] = {0xc7, 0x44, 0x24, 0x04};
+    const uint64_t place = SCENE_CODE_BYTES - left;
+    uint8_t *code = scene->code + place - pushed;
+    memset(scene->code + MOVED, 0x90, SCENE_CODE_BYTES - MOVED);
+    code[0] = 0x68;
+    memcpy(code + 1, &back, 4);
+    memcpy(code + 5, writes_high, sizeof writes_high);
+    memcpy(code + 9, (const uint8_t *)&back + 4, 4);
+    scene->regions[0].end = scene->regions[1].start = SCENE_TEXT + MOVED;
+    scene->regions[1].end = SCENE_TEXT + SCENE_CODE_BYTES;
+    return SCENE_TEXT + place;
+}
+
+/* Calls that a tracer has moved: a push of the return address in two steps, and a jump. Little of
+ * the code can be read where the region ends. */
+static void test_moved_calls(void)
+{
+    static const struct {
+        uint64_t pushed, left;
+    } places[] = {{0, 64}, {5, 64}, {13, 64}, {5, 30}, {5, 8}, {13, 8}};
+    struct scene *scene = scene_of_thunks();
+    const uint64_t thunk = SCENE_TEXT + THUNK, back = SCENE_TEXT + PLAIN + 0x18;
+    scene_live(scene, SCENE_WORDS);
+    scene->stack[0] = at(ROOT); /* the walker meets a thunk */
+    EXPECT(scene_walk(scene, thunk), MODEL_END_ROOT, {thunk, MODEL_BY_CFI, false},
+           {at(ROOT), MODEL_BY_CFI, true});
+    scene->code[PLAIN + 0x08] = 0xe9; /* its function's jump to the probe */
+    scene_distance(scene, PLAIN + 0x0d, SCENE_CODE_BYTES - 0x80);
+    scene->stack[0] = 0;
+    for (size_t i = 0; i < sizeof places / sizeof *places; i++) {
+        const uint64_t place = put_moved_call(scene, back, places[i].pushed, places[i].left);
+        uint64_t *slot = &scene->stack[places[i].pushed ? 2 : 1];
+        *slot = at(ROOT);
+        EXPECT(scene_walk(scene, place), MODEL_END_ROOT, {back - 1, MODEL_BY_CFI, false},
+               {at(ROOT), MODEL_BY_CFI, true});
+        *slot = 0;
+    }
+    scene_free(scene);
+}
+
 void sprof_suite_unwind_thunk(void);
 void sprof_suite_unwind_thunk(void)
 {
@@ -127,4 +172,5 @@ void sprof_suite_unwind_thunk(void)
     CU_add_test(suite, "of functions", test_thunks);
     CU_add_test(suite, "of ended calls", test_thunks_of_ended_calls);
     CU_add_test(suite, "of places that call", test_thunks_of_points);
+    CU_add_test(suite, "of moved calls", test_moved_calls);
 }
