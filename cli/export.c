@@ -3,6 +3,7 @@
 #include "cli/export_rows.h"
 #include "cli/key_list.h"
 #include "cli/open.h"
+#include "cli/otel_labels.h"
 #include "cli/output.h"
 #include "cli/selection.h"
 #include "cli/values.h"
@@ -17,6 +18,7 @@ struct arguments {
     const struct report_format *format;
     uint64_t window_ns;
     struct cli_texts labels;
+    struct sprof_arena environment; /* labels from there */
     unsigned without;
     const char *user;
     bool native;
@@ -27,6 +29,7 @@ static void release(void *all)
 {
     struct arguments *arguments = all;
     sprof_vec_release(&arguments->labels.list);
+    sprof_arena_release(&arguments->environment);
     cli_release_rules(all);
 }
 
@@ -136,6 +139,10 @@ static int run(struct cli_terminal *terminal, void *all, const struct cli_operan
     int status = check(arguments, error);
     if (!status)
         status = cli_selection_finish(&arguments->selection, operands, error);
+    const bool are_rows = !status && arguments->format->kinds & REPORT_FLEET;
+    if (!status && !are_rows && report_format_takes_labels(arguments->format))
+        status =
+            cli_add_otel_labels(&arguments->labels, &arguments->environment, &terminal->log, error);
     if (status)
         return status;
     snprintf(usual, sizeof usual, "sprof%s", arguments->format->extension);
@@ -148,7 +155,6 @@ static int run(struct cli_terminal *terminal, void *all, const struct cli_operan
         return status;
     struct report_selection selection = cli_selection_of(&arguments->selection);
     cli_keys_select(&arguments->by, &selection);
-    const bool are_rows = arguments->format->kinds & REPORT_FLEET;
     status = (are_rows ? write_rows : write_file)(terminal, store, input, path, arguments,
                                                   &selection, error);
     store_close(store, NULL);
@@ -171,7 +177,8 @@ const struct cli_command cli_export_command = {
         "otlp-traces-protobuf\n"
         "            the same spans in protobuf\n"
         "otlp-profiles\n"
-        "            OpenTelemetry: profiles as version 1.10 of its protocol has them (protobuf)\n"
+        "            OpenTelemetry: profiles as version 1.10 of its protocol has them (protobuf);\n"
+        "            OTEL_SERVICE_NAME and OTEL_RESOURCE_ATTRIBUTES label them where -l does not\n"
         "tsv         databases and spreadsheets: a row for each thread and call path\n"
         "svg         a flame graph as a picture\n"
         "dot         the call graph, for Graphviz\n"

@@ -1,6 +1,7 @@
 /* sprof push: sends recordings to a receiver of many hosts. */
 #include "cli/commands.h"
 #include "cli/export_rows.h"
+#include "cli/otel_labels.h"
 #include "cli/receiver.h"
 #include "cli/signals.h"
 #include "cli/spooling.h"
@@ -21,6 +22,7 @@ struct arguments {
     size_t spool_bytes;
     uint64_t window_ns;
     struct cli_texts labels;
+    struct sprof_arena environment; /* labels from there */
     unsigned without;
     const char *user;
     bool follow, native;
@@ -255,6 +257,9 @@ static int run(struct cli_terminal *terminal, void *all, const struct cli_operan
     if (!status && of_rows && pushing.target.kind != FLEET_CLICKHOUSE)
         status = sprof_error_set(error, SPROF_EUSAGE, 0,
                                  "%s is for rows of tables: --to clickhouse+https://…", of_rows);
+    if (!status && pushing.target.kind == FLEET_OTLP)
+        status =
+            cli_add_otel_labels(&arguments->labels, &arguments->environment, &terminal->log, error);
     if (!status)
         status = open_spool(&pushing, error);
     if (!status)
@@ -274,6 +279,7 @@ static void release(void *all)
 {
     struct arguments *arguments = all;
     sprof_vec_release(&arguments->labels.list);
+    sprof_arena_release(&arguments->environment);
 }
 
 const struct cli_command cli_push_command = {
@@ -290,6 +296,7 @@ const struct cli_command cli_push_command = {
         "one whose answer is lost may count twice there.\n"
         "otlp+http://HOST:4318 and otlp+https://… are collectors of OpenTelemetry, which take\n"
         "profiles of OTLP 1.10 and 1.11; the same holds there.\n"
+        "OTEL_SERVICE_NAME and OTEL_RESOURCE_ATTRIBUTES label these where -l does not.\n"
         "Name and password come from SPROF_FLEET_USER and SPROF_FLEET_PASSWORD, a token from\n"
         "SPROF_FLEET_TOKEN, or all of them from the file of --credentials, never from the URL.\n"
         "A DIR of `record --loop` stands for its segments that have ended and were not sent yet.\n",

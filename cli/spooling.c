@@ -2,6 +2,7 @@
 #include "cli/spooling.h"
 
 #include "cli/open.h"
+#include "cli/otel_labels.h"
 #include "record/record.h"
 
 #include <stdio.h>
@@ -80,17 +81,6 @@ static void find_facts(char *heading, size_t places[FACTS])
                 places[i] = place;
 }
 
-static bool is_given(const struct report_labels *labels, const char *name, const char *brief)
-{
-    for (size_t i = 0; i < labels->count; i++) {
-        const size_t length = strcspn(labels->items[i], "=");
-        if ((length == strlen(name) && !strncmp(labels->items[i], name, length)) ||
-            (length == strlen(brief) && !strncmp(labels->items[i], brief, length)))
-            return true;
-    }
-    return false;
-}
-
 /* With the labels of its service, unless they were given for all. */
 static int write_labeled(FILE *out, const struct adding *adding, struct report_profiles *profiles,
                          const struct report_service_choice *choice,
@@ -106,9 +96,9 @@ static int write_labeled(FILE *out, const struct adding *adding, struct report_p
     int status = labels && !service.failed && !version.failed ? 0 : SPROF_ENOMEM;
     for (size_t i = 0; i < given->count && !status; i++)
         labels[options.labels.count++] = given->items[i];
-    if (!status && !is_given(given, "service.name", "service"))
+    if (!status && !cli_labels_have(given, "service.name"))
         labels[options.labels.count++] = service.text;
-    if (!status && !is_given(given, "service.version", "version"))
+    if (!status && !cli_labels_have(given, "service.version"))
         labels[options.labels.count++] = version.text;
     status = status ? sprof_error_memory(adding->error)
                     : report_profiles_write(out, profiles, choice,
@@ -128,8 +118,8 @@ static int write_profile(const struct adding *adding, struct report_profiles *pr
 {
     const struct cli_spooling *spooling = adding->spooling;
     const struct report_labels *given = &spooling->rows.labels;
-    const bool is_named = is_given(given, "service.name", "service");
-    const bool has_version = is_named || is_given(given, "service.version", "version");
+    const bool is_named = cli_labels_have(given, "service.name");
+    const bool has_version = is_named || cli_labels_have(given, "service.version");
     const struct report_service_choice service = {.name = is_named ? NULL : values[SERVICE],
                                                   .build = has_version ? NULL : values[VERSION],
                                                   .without = spooling->rows.without};

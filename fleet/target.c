@@ -31,15 +31,13 @@ bool fleet_is_url(const char *text)
     return behind_kind(text, &kind) != NULL;
 }
 
-/* Undoes %XX. False: malformed, or a NUL. */
-static bool decode(char *text)
+bool fleet_unescape(char *text)
 {
     char *to = text;
     for (const char *from = text; *from; from++, to++) {
-        if (*from != '%') {
-            *to = *from == '+' ? ' ' : *from;
+        *to = *from;
+        if (*from != '%')
             continue;
-        }
         if (!isxdigit((unsigned char)from[1]) || !isxdigit((unsigned char)from[2]))
             return false;
         const char digits[3] = {from[1], from[2]};
@@ -50,6 +48,14 @@ static bool decode(char *text)
     }
     *to = '\0';
     return true;
+}
+
+/* Undoes + and %XX. False: malformed, or a NUL. */
+static bool decode(char *text)
+{
+    for (char *plus = text; (plus = strchr(plus, '+'));)
+        *plus = ' ';
+    return fleet_unescape(text);
 }
 
 static int add_parameter(struct fleet_target *target, char *text, struct sprof_error *error)

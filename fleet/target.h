@@ -28,6 +28,10 @@ struct fleet_target {
 /* Whether a text is meant to be one: KIND+http:// or KIND+https:// of a kind that there is. */
 bool fleet_is_url(const char *text);
 
+/* Undoes %XX in place. False where no two hexadecimal digits follow a %, or for %00: the text is
+ * then of no use. */
+bool fleet_unescape(char *text);
+
 /* "clickhouse", "pyroscope", "otlp" */
 const char *fleet_kind_text(enum fleet_kind kind);
 

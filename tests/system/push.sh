@@ -349,7 +349,8 @@ otlp() {
     recordings
     receiver 500,html,ok
     to=otlp+http://127.0.0.1:$port
-    expect 0 "$SPROF" push --to "$to/" -l service.name='the "shop"' -l host.name=a -l team=x a.db
+    OTEL_SERVICE_NAME=other OTEL_RESOURCE_ATTRIBUTES='host.name=b,region=eu%2Cwest' \
+        expect 0 "$SPROF" push --to "$to/" -l service.name='the "shop"' -l host.name=a -l team=x a.db
     said 'may count twice'
     "$SPROF" report -i a.db -n 0 --format csv >table.csv || fail report
     python3 - <<'END' || fail "$(cat log)"
@@ -391,6 +392,7 @@ tables = {number: [fields(one) for one in dictionary[number]] for number in (1, 
 assert texts[0] == "" and all(not table[0] for number, table in tables.items() if number != 4)
 of = {fields(one)[1][0].decode(): fields(fields(one)[2][0])[1][0].decode() for one in fields(resource[1][0])[1]}
 assert (of["service.name"], of["host.name"], of["team"]) == ('the "shop"', "a", "x") and of["service.version"], of
+assert of["region"] == "eu,west", of
 names = {texts[one[1][0]] for one in tables[6][1:]}
 assert names >= {"thread.name", "process.executable.name", "profile.frame.type"} and not names & {"process.pid", "thread.id"}, names
 sums = collections.defaultdict(lambda: [0, 0])

@@ -74,6 +74,19 @@ static void test_text_in_sql(void)
     sprof_str_release(&sql);
 }
 
+static void test_percent_signs_are_undone(void)
+{
+    static const char *const bad[] = {"%", "a%4", "%4g", "%00", "%%41"};
+    char good[] = "a%2Cb%3d+%c3%A4%25";
+    CU_ASSERT_TRUE(fleet_unescape(good));
+    CU_ASSERT_STRING_EQUAL(good, "a,b=+\xc3\xa4%");
+    for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
+        char text[8];
+        strcpy(text, bad[i]);
+        CU_ASSERT_FALSE(fleet_unescape(text));
+    }
+}
+
 void sprof_suite_fleet_target(void);
 void sprof_suite_fleet_target(void)
 {
@@ -81,4 +94,5 @@ void sprof_suite_fleet_target(void)
     CU_add_test(suite, "what a URL says", test_what_a_url_says);
     CU_add_test(suite, "what is no URL", test_what_is_no_url);
     CU_add_test(suite, "text in SQL", test_text_in_sql);
+    CU_add_test(suite, "percent signs are undone", test_percent_signs_are_undone);
 }
