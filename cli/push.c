@@ -134,11 +134,13 @@ static int fill_spool(struct pushing *pushing, struct sprof_error *error)
 static void say_sent(const struct pushing *pushing)
 {
     const struct fleet_push_result *result = &pushing->result;
+    const bool none = !result->batches && (result->refused || result->damaged);
     const uint64_t dropped = fleet_spool_number(&pushing->spool, FLEET_SPOOL_DROPPED);
-    cli_say(pushing->terminal, "%s batch%s, %s rows, %s KiB sent to %s",
-            sprof_digits_of(result->batches).text, result->batches == 1 ? "" : "es",
-            sprof_digits_of(result->rows).text, sprof_digits_of((result->bytes + 1023) / 1024).text,
-            pushing->target.url);
+    if (!none)
+        cli_say(pushing->terminal, "%s batch%s, %s rows, %s KiB sent to %s",
+                sprof_digits_of(result->batches).text, result->batches == 1 ? "" : "es",
+                sprof_digits_of(result->rows).text,
+                sprof_digits_of((result->bytes + 1023) / 1024).text, pushing->target.url);
     if (dropped)
         cli_say(pushing->terminal, "%s were dropped from %s so far, for want of space",
                 sprof_digits_of(dropped).text, pushing->spool.path);
@@ -157,7 +159,7 @@ static int say_left(const struct pushing *pushing, int status, struct sprof_erro
 {
     const struct sprof_error why = *error;
     const uint64_t left = pushing->result.left;
-    if (status != SPROF_EIO && status != SPROF_ESTATE)
+    if (!left || (status != SPROF_EIO && status != SPROF_ESTATE && status != SPROF_EUNSUPPORTED))
         return status;
     if (*pushing->temporary)
         return sprof_error_set(error, why.code, why.errnum,

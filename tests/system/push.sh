@@ -65,6 +65,14 @@ refused() {
     expect 1 "$SPROF" push --to "$to" --spool spool a.db b.db
     said 'is set aside as .*\.refused: it answers 400'
     said 'is set aside as .*\.refused: it answers 413'
+    ! grep -q ' sent to ' err || fail "nothing was sent: $(cat err)"
+    end "$receiver"
+    # A query, which comes before all that is sent.
+    rm -rf spool
+    receiver ok --query 413
+    expect 1 "$SPROF" push --to "$to" --spool spool a.db b.db
+    said 'answers 413'
+    said '2 batches wait in spool'
     end "$receiver"
     rm -rf spool
     receiver error:27,ok

@@ -1,5 +1,5 @@
 """A receiver that fails by a plan, or stands before a real one and loses answers.
-    receiver.py LOG PLAN --port-file FILE [--port PORT] [--tls CERT KEY] [--to PORT] [--columns FILE]
+    receiver.py LOG PLAN --port-file FILE [--port PORT] [--tls CERT KEY] [--to PORT] [--columns FILE] [--query STATUS]
 PLAN: what comes of each insert or push in turn, with commas; the last one goes on for ever:
     ok, a status such as 500, 429:1 (Retry-After), slow (5 s), close (after all was read), cut, garbage, html, redirect,
     error:N (500 with ClickHouse's code N), rejected (200 of OTLP), lose (--to: the answer of the real server is thrown away)
@@ -52,6 +52,8 @@ class Receiver(http.server.BaseHTTPRequestHandler):
     def ask(self, body):
         if before:
             self.answer(*self.forward(body))
+        elif option("--query"):
+            self.answer(int(option("--query")), "it does not want this")
         elif b"version()" in body:
             self.answer(200, "24.8.1.2\n")
         else:
