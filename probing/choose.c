@@ -30,6 +30,7 @@ struct chooser {
     size_t found;     /* of these: wanted */
     size_t elsewhere; /* without an embedded probe */
     bool unread;      /* a chosen module is unreadable */
+    struct cache *cache;
     char executable[PATH_MAX];
     struct sprof_error *error;
 };
@@ -358,8 +359,8 @@ static void append_places(const struct chooser *chooser, struct sprof_str *out)
 {
     const struct trace_options *options = &chooser->program->options;
     const bool may_be_elsewhere = chooser->seen && !chooser->found && !options->module_count;
-    if (may_be_elsewhere && !options->function_option &&
-        probing_append_elsewhere(out, chooser->program, chooser->expressions))
+    if (may_be_elsewhere && !options->function_option && !options->children &&
+        probing_append_elsewhere(out, chooser->program, chooser->expressions, chooser->cache))
         return;
     plan_append_nameless(out, chooser->nameless, chooser->seen);
     if (may_be_elsewhere)
@@ -492,6 +493,7 @@ int probing_choose(struct probing_program *program, struct sprof_error *error)
     struct cache *cache = options->no_cache ? NULL : cache_open(NULL);
     bool generated;
     int result = open_chooser(&chooser, program, error);
+    chooser.cache = cache;
     program->has_all_spares = probing_has_spares(program);
     if (!result)
         result = plan_process(program->process.pid,

@@ -38,11 +38,11 @@ static int look(void *context, struct plan_module *module)
 }
 
 bool probing_append_elsewhere(struct sprof_str *text, const struct probing_program *program,
-                              const struct plan_expressions *expressions)
+                              const struct plan_expressions *expressions, struct cache *cache)
 {
     struct elsewhere elsewhere = {.expressions = expressions, .text = text};
     struct sprof_error error = {0};
     bool generated;
-    return plan_process(program->process.pid, -1, NULL, NULL, is_not_ours, look, &elsewhere,
+    return plan_process(program->process.pid, -1, cache, NULL, is_not_ours, look, &elsewhere,
                         &generated, &error) == FOUND;
 }

@@ -1305,7 +1305,7 @@ refused)
     done
     expect 2 "$SPROF" trace --function '(' -- ./program && said 'parenthesis'
     expect 1 "$SPROF" trace --function 'maim' -- ./program && said 'finds none of .*main'
-    expect 1 "$SPROF" trace --adaptive --root '^usleep$' --over 1ms -- ./program && said 'root .* finds none of .*; --module libc.so.* has usleep'
+    expect 1 "$SPROF" trace --adaptive --root '^usleep$' --over 1ms -- ./program && said 'root .* finds none of .*; --module lib.* has usleep'
     for option in function children-of module; do
         expect 2 "$SPROF" trace --$option '' -- ./program && said "$option : the value is empty"
     done
