@@ -34,6 +34,17 @@ static void add_to_run(const struct diff_comparison *comparison, struct diff_run
     run->factor = factor_of(comparison, run);
 }
 
+/* Time of threads, as the sum of its parts or of one clock. */
+static bool is_wall(const char *event)
+{
+    return !strcmp(event, MODEL_EVENT_WALL) || !strcmp(event, MODEL_EVENT_ON_AND_OFF);
+}
+
+static bool is_same_event(const char *a, const char *b)
+{
+    return !strcmp(a, b) || (is_wall(a) && is_wall(b));
+}
+
 /* Runs that do not measure the same cannot be compared. */
 static int check_same(struct diff_comparison *comparison, struct sprof_error *error)
 {
@@ -53,7 +64,7 @@ static int check_same(struct diff_comparison *comparison, struct sprof_error *er
         return sprof_error_set(error, SPROF_EUSAGE, 0,
                                "one run holds samples, another calls of probed functions: compare "
                                "recordings of one kind");
-    if (strcmp(comparison->event, event) != 0)
+    if (!is_same_event(comparison->event, event))
         return sprof_error_set(error, SPROF_EUSAGE, 0,
                                "one run counted %s, another %s: choose a common one with --event",
                                comparison->event, event);

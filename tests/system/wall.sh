@@ -93,7 +93,7 @@ states_are_known() {
         holds "$(sql t.db "SELECT coalesce(sum(inclusive_weight), 0) / 1e9 FROM v_function
             WHERE function = '${pair%:*}' AND wait = '${pair#*:}' AND state = 'waiting'") > 0.1" "$pair"
         holds "$(sql t.db "SELECT count(*) FROM v_function WHERE function = '${pair%:*}' AND state = 'waiting'
-            AND wait NOT IN ('${pair#*:}', 'page-fault', 'stopped', 'other')") == 0" "only $pair"
+            AND wait NOT IN ('${pair#*:}', 'page-fault', 'block-io', 'stopped', 'other')") == 0" "only $pair"
     done
     holds "$(sql t.db "SELECT count(*) FROM v_sample WHERE state NOT IN ('running', 'ready', 'waiting')") == 0" "a state of each sample"
     holds "$(sql t.db "SELECT count(DISTINCT state) FROM v_function WHERE function = 'spin' AND state IN ('running', 'ready')") >= 1" "what works"
@@ -136,6 +136,10 @@ launched)
     grep -q ' rest  *waits$' out && ! grep -q '\[kernel' out || fail "the report does not name the program's functions"
     expect 0 "$SPROF" report -i t.db --mode full
     grep -q '\[kernel' out || fail "no functions of the kernel where they are asked for"
+    # The agent's samples have no states, and are of the same time.
+    expect 0 "$SPROF" record --clock wall --source sigprof -o agent.db -- ./waits 1
+    expect 0 "$SPROF" diff -m pc agent.db t.db
+    expect 0 "$SPROF" diff -m pc t.db agent.db
     ;;
 attached)
     # To a program that waits already; its work is undisturbed.
