@@ -309,6 +309,14 @@ static void put_cpu(struct table *table, struct report_dataset *dataset, int cpu
         put_formatted(table, dataset, "", (uint64_t)cpu, "%" PRIu64);
 }
 
+static void put_module_beside(struct table *table, const struct report_module *module,
+                              enum report_key key)
+{
+    report_table_put_text(table, module ? module->name : "?");
+    if (key == REPORT_FUNCTION)
+        put_namesake(table, module);
+}
+
 static void put_key(struct table *table, const struct by_key *by, const struct key_row *row,
                     enum report_key key)
 {
@@ -385,9 +393,7 @@ static void put_key(struct table *table, const struct by_key *by, const struct k
     if (adds_function(by, key))
         report_table_put_text(table, function);
     if (adds_module(by, key))
-        report_table_put_text(table, module ? module->name : "?");
-    if (adds_module(by, key) && key == REPORT_FUNCTION)
-        put_namesake(table, module);
+        put_module_beside(table, module, key);
     if (key == REPORT_FUNCTION && by->alike)
         put_place(table, by, row);
 }
