@@ -12,7 +12,9 @@ static bool is_in_child(void)
 /* A child's own child ends with it. */
 SAVES_ALL void probe_vfork(struct thread *thread, uint64_t slot)
 {
-    if (!has_begun(thread) || !is_own(thread, slot) || (thread->vfork_slot && is_in_child()))
+    if (!has_begun(thread) && !probe_begin_thread(thread))
+        return;
+    if (!is_own(thread, slot) || (thread->vfork_slot && is_in_child()))
         return;
     if (thread->innermost != &thread->root && thread->innermost->slot <= slot)
         probe_end_left(thread, slot);

@@ -158,6 +158,9 @@ END
         share executes "calls = 1 AND in_flight = 0"
         share tries "calls = 1 AND in_flight = 0"
     done
+    # where vfork is the thread's first call with a probe
+    traced s --module spins --function '^child$' -- ./spins
+    share child "total_ns < 600000000 AND calls = 3 AND in_flight = 0"
     db=t.db
     # The last program has no PLT, and measures calls through what no code reads.
     [ "$(left getppid)" = 0 ] && [ "$(./program | cut -d' ' -f2)" = 1 ] || fail "a compared function: $(left getppid) calls"
