@@ -79,8 +79,11 @@ AGENT_EXPORT int sigaltstack(const stack_t *restrict stack, stack_t *restrict ol
 
 void agent_handler_leave_alternate(void)
 {
-    if (installed && !atomic_exchange(&is_alternate_kept, true))
-        install(&programs);
+    static atomic_bool is_over; /* each thread installs it until one has */
+    if (!installed || atomic_load(&is_over))
+        return;
+    atomic_store(&is_alternate_kept, true);
+    atomic_store(&is_over, install(&programs) == 0);
 }
 
 /* == Dispositions == */
