@@ -1,10 +1,15 @@
 /* Exchanges what a name in its directory leads to, as fast as it can, until it is killed.
- *     swapper fifo NAME FILE    a FIFO, and a symbolic link to FILE
- *     swapper file NAME FILE    whatever file is made there, and a symbolic link to FILE in its
- * place swapper log NAME FILE     the same of NAME-wal and NAME-shm, as hard and as symbolic links
- *     swapper turns NAME FILE   the file NAME, a FIFO, a symbolic link to FILE and a directory, in
- * turns; NAME.opened is there once the FIFO was opened swapper way NAME OTHER    a directory NAME,
- * and a symbolic link to the directory OTHER */
+ *
+ * swapper fifo NAME FILE: a FIFO, and a symbolic link to FILE
+ *
+ * swapper file NAME FILE: any file that is made there, and a symbolic link to FILE
+ *
+ * swapper log NAME FILE: the same of NAME-wal and NAME-shm, by hard and by symbolic links
+ *
+ * swapper turns NAME FILE: the file NAME, a FIFO, a symbolic link to FILE and a directory, in
+ * turns; NAME.opened is there once the FIFO was opened
+ *
+ * swapper way NAME OTHER: a directory NAME, and a symbolic link to the directory OTHER */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>

@@ -175,7 +175,7 @@ static void test_ends_by_itself(void)
             usleep(1000);
         live_call(&live, WORK_ALPHA, 50, 1000);
         CU_ASSERT_EQUAL(live_quit(&live, 0), 0);
-        CU_ASSERT(live.result.calls == 2 || (by_time && live.result.calls == 0));
+        CU_ASSERT(live.result.calls == 2 || (by_time && live.result.calls < 2));
         live_end(&live);
         close(ends[0]);
     }

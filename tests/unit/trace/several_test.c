@@ -105,7 +105,8 @@ static void test_left_out(void)
     make(&live);
     CU_ASSERT_EQUAL_FATAL(live_open(&live), 0);
     kill(programs[1].pid, SIGKILL);
-    waitpid(programs[1].pid, NULL, WNOWAIT | WEXITED);
+    siginfo_t ended;
+    CU_ASSERT_EQUAL(waitid(P_PID, (id_t)programs[1].pid, &ended, WEXITED | WNOWAIT), 0);
     live_run(&live);
     CU_ASSERT_EQUAL(live_answer(&programs[0]), programs[0].pid);
     CU_ASSERT_TRUE(live_answers(&live, "status", ", 1 of 2 processes"));
