@@ -1,5 +1,5 @@
-/* How the tracing agent keeps calls that rules choose (`--keep`): the rules, and what threads write
- * into their rings about the calls that they keep. */
+/* Rules that choose the traced calls to keep (`--keep`), and what the agent writes into threads'
+ * rings about kept calls. */
 #ifndef SPROF_AGENT_PROBE_KEEP_H
 #define SPROF_AGENT_PROBE_KEEP_H
 
@@ -7,89 +7,88 @@
 
 enum { PROBE_KEEP_RULES = 64, PROBE_KEEP_SLOWEST = 16, PROBE_KEEP_TESTS = 4 };
 
-/* Whether a value lies in a range, or outside. Floating-point numbers are compared as integers in
- * the same order: see probe_order_of_double. */
+/* A range of values. Floating-point bounds are in the order of probe_order_of_double. */
 struct probe_keep_test {
-    int64_t low, high; /* integers; INT64_MIN, INT64_MAX: no bound */
+    int64_t low, high; /* INT64_MIN, INT64_MAX: no bound */
     int64_t low_single, high_single, low_double, high_double;
     uint64_t is_outside;
 };
 
-/* A call meets a rule that meets all of its conditions. The tracer writes the first part before
- * "go" or before a function has the rule, the agent the second. */
+/* A call meets a rule if it meets all conditions; `every`, `first` and `next` are checked last, in
+ * this order. The tracer writes the first part before "go" or before a function has the rule, the
+ * agent the second. */
 struct probe_keep_rule {
     int64_t over, self;     /* ticks, at least; INT64_MIN: any */
-    uint64_t every;         /* of the calls that meet all before, each so-many-th; 0: all */
-    uint64_t first;         /* of the calls that meet all before, so many in a second; 0: all */
-    uint32_t throws;        /* it was left by an exception */
-    uint32_t slowest;       /* it is among so many longest ones of its function so far; 0: all */
-    uint32_t test_count;    /* of its values, where the function has them: probe_binding */
-    uint16_t waits;         /* the program can begin `next` again (PROBE_KEEP_NEXT) */
-    uint16_t rests_by_load; /* the tracer alone lets it rest */
-    uint64_t since; /* calls that began before do not meet it: some have no words for its tests */
-    uint64_t next;  /* so many that meet all before, and no more; 0: all */
+    uint64_t every;         /* each so-many-th of the calls that meet the rest; 0: all */
+    uint64_t first;         /* so many a second of these; 0: all */
+    uint32_t throws;        /* left by an exception */
+    uint32_t slowest;       /* among the function's so many longest so far; 0: all */
+    uint32_t test_count;    /* of values, where the function has a probe_binding */
+    uint16_t waits;         /* PROBE_KEEP_NEXT restarts `next` */
+    uint16_t rests_by_load; /* only the tracer lets it rest */
+    uint64_t since;         /* earlier calls do not meet it: some lack words for its tests */
+    uint64_t next;          /* so many of these; 0: all */
     struct probe_keep_test tests[PROBE_KEEP_TESTS];
 
-    _Atomic uint64_t seen;    /* calls that were counted for `every` */
-    _Atomic uint64_t taken;   /* the same for `next`: number of the start << 32 | calls */
-    _Atomic uint64_t lately;  /* for `first`: the second << 32 | how many of it */
-    _Atomic uint64_t dropped; /* calls that met it and found no room in their ring */
+    _Atomic uint64_t seen;    /* calls counted for `every` */
+    _Atomic uint64_t taken;   /* for `next`: number of the start << 32 | calls */
+    _Atomic uint64_t lately;  /* for `first`: the second << 32 | calls in it */
+    _Atomic uint64_t dropped; /* no room in the ring */
 };
 
-/* The last ticks at which a rule with `waits` began to take calls. Calls that begin afterwards and
- * before the next one belong to it, also where the tracer counts them later. */
+/* The last ticks at which a rule with `waits` started. Calls begun between a start and the next
+ * belong to the first, even if counted later. */
 enum { PROBE_KEEP_STARTS = 16 };
 struct probe_keep_starts {
     _Atomic uint64_t count, ticks[PROBE_KEEP_STARTS];
 };
 
-/* Which calls of a function meet no rule, by few instructions (calls.S): those that are shorter
- * than `least`, unless a value is in a range, as (value << shift) - low <= span without signs. */
+/* Decides fast (calls.S) which calls meet no rule: those shorter than `least`, unless a value is in
+ * the range: (value << shift) - low <= span, unsigned. */
 struct probe_keep_quick {
-    _Atomic int64_t least; /* ticks; the tracer's, or the agent's, which raises it; INT64_MIN: the
-                              tracer changes the rest */
+    _Atomic int64_t least; /* ticks; the agent raises it; INT64_MIN: others change */
     uint64_t low, span;
     uint8_t shift;
-    uint8_t word; /* one more than the value's word of a call; 0: there is no range */
-    /* The others meet its only rule, and so many units say what is kept of them, without pieces of
-     * memory. 0: that is not all. */
+    uint8_t word; /* of the call, plus 1; 0: no range */
+    /* If not 0: all other calls meet the only rule. A kept call takes so many units, without
+     * pieces. */
     uint8_t units;
-    uint8_t rule; /* number of that rule; or of the one with the range */
-    /* Twice how often all calls were long enough; plus 1 if the agent has raised `least`. */
+    uint8_t rule; /* the only one, or the one with the range */
+    /* Twice how often `least` was set for all calls; plus 1 if the agent has raised it. */
     _Atomic uint32_t lowered;
 };
 _Static_assert(sizeof(struct probe_keep_quick) == 32, "calls.S");
 
-/* Returns a `least` for all calls. It differs from all before: a thread that raises an old one
- * must not replace it. */
+/* A `least` for all calls, different from all before: a thread that raises an old one must not
+ * replace it. */
 static inline int64_t probe_keep_lowest(struct probe_keep_quick *quick)
 {
     return INT64_MIN + 1 + (int64_t)(atomic_fetch_add(&quick->lowered, 2) >> 1);
 }
 
-/* The ticks of the longest calls of a function so far, in no order; 0: none yet. Calls are noted
- * where a rule for the function needs them, so many as the rule with the most does. */
+/* Ticks of a function's longest calls so far, unordered; 0: none. As many are used as its rules
+ * need. */
 struct probe_slowest {
     _Atomic int64_t ticks[PROBE_KEEP_SLOWEST];
 };
 
 /* == Values == */
 
-/* Words of a call: of its arguments, saved at the entry; of its result. */
+/* Words of a call: arguments at the entry, results. */
 enum {
     PROBE_WORDS = 6,
-    PROBE_WORD_RAX = PROBE_WORDS, /* then rdx, xmm0, xmm1 */
+    PROBE_WORD_RAX = PROBE_WORDS,
     PROBE_WORD_RDX,
     PROBE_WORD_XMM0,
     PROBE_WORD_XMM1,
     PROBE_WORDS_ALL,
-    PROBE_WORD_ERROR = PROBE_WORDS_ALL, /* errno when it returns; of tests alone */
-    PROBE_WORD_CURSOR,                  /* where the last step of a path has led; of pieces alone */
+    PROBE_WORD_ERROR = PROBE_WORDS_ALL, /* errno at the return; only for tests */
+    PROBE_WORD_CURSOR,                  /* the address reached by a path; only for pieces */
 };
 enum { PROBE_NO_ERROR = 0xffff };
 
-/* Where a word of arguments is at the entry: 0: nowhere; or one of these, plus a number: rdi, rsi,
- * rdx, rcx, r8, r9; xmm0 to xmm7; words above the return address. */
+/* Where an argument's word is at the entry; 0: nowhere. Add a number: rdi, rsi, rdx, rcx, r8, r9;
+ * xmm0 to xmm7; words above the return address. */
 enum probe_word {
     PROBE_WORD_INTEGER = 1,
     PROBE_WORD_VECTOR = PROBE_WORD_INTEGER + 6,
@@ -97,19 +96,18 @@ enum probe_word {
     PROBE_WORD_END = 64,
 };
 
-/* A piece of memory that is copied when a call is kept, as it is then. `word` is one that has an
- * address. */
+/* Memory copied when a call is kept. `word` holds an address. */
 enum probe_piece_kind {
-    PROBE_PIECE_BYTES = 1, /* `size` bytes at word + at */
-    PROBE_PIECE_TEXT,      /* at word + at, up to a NUL, at most `size` */
-    PROBE_PIECE_TEXT_AT,   /* the same at the address that stands at word + at */
-    PROBE_PIECE_LONG_AT, /* at the address that stands at word + at, so many as at word + length */
-    PROBE_PIECE_COUNTED, /* at word + at, so many as the word `length` says */
-    PROBE_PIECE_CLASS,   /* the mangled name of the class of the object at word + at, by its
-                            virtual table and type_info (Itanium C++ ABI, section 2.9.4) */
-    /* Steps of a path, of which nothing is written: */
-    PROBE_PIECE_PLACE,  /* the cursor is the address that stands in place of the next piece */
-    PROBE_PIECE_FOLLOW, /* … is what stands at word + at */
+    PROBE_PIECE_BYTES = 1, /* `size` at word + at */
+    PROBE_PIECE_TEXT,      /* at word + at, up to NUL or `size` */
+    PROBE_PIECE_TEXT_AT,   /* the same at the address in word + at */
+    PROBE_PIECE_LONG_AT,   /* at the address in word + at; as many as at word + length */
+    PROBE_PIECE_COUNTED,   /* at word + at; as many as the word `length` */
+    PROBE_PIECE_CLASS, /* mangled class of the object at word + at, by virtual table and type_info
+                          (Itanium C++ ABI 2.9.4) */
+    /* Steps of a path; nothing is written: */
+    PROBE_PIECE_PLACE,  /* cursor = address in the next item */
+    PROBE_PIECE_FOLLOW, /* cursor = what is at word + at */
 };
 struct probe_piece {
     uint8_t kind; /* enum probe_piece_kind */
@@ -117,31 +115,30 @@ struct probe_piece {
     uint16_t at, length, size;
 };
 
-/* What is noted of the values of a function's calls. Pieces follow. */
+/* What is noted of a function's values. Pieces, then bindings follow. */
 struct probe_values {
-    uint8_t words[PROBE_WORDS]; /* enum probe_word */
+    uint8_t words[PROBE_WORDS];
     uint8_t pieces;
-    uint8_t bindings; /* behind the pieces */
-    uint8_t early;    /* so many pieces, the first ones, are copied when the call begins */
+    uint8_t bindings;
+    uint8_t early; /* how many of the first pieces are copied at the entry */
     uint8_t reserved[7];
 };
 
-/* Which value of a function a test of a rule is about. */
+/* The value that a rule's test compares. */
 enum probe_number { PROBE_SIGNED = 1, PROBE_UNSIGNED, PROBE_SINGLE, PROBE_DOUBLE };
 struct probe_binding {
     uint8_t rule, test, word;
     uint8_t number; /* enum probe_number */
-    uint8_t bytes;  /* from 1 to 8 */
+    uint8_t bytes;  /* 1 to 8 */
     uint8_t reserved[3];
 };
 enum {
-    PROBE_PIECES = 64,          /* of a function, at most */
-    PROBE_BINDINGS = 64,        /* the same */
-    PROBE_VALUE_ROOM = 1 << 18, /* of 8 bytes: those structs of all functions; the first stays
-                                   free */
+    PROBE_PIECES = 64, /* of a function */
+    PROBE_BINDINGS = 64,
+    PROBE_VALUE_ROOM = 1 << 18, /* of 8 bytes, for the structs of all functions; 0: unused */
 };
 
-/* The bits of floating-point numbers, as integers in the order of the numbers. */
+/* Bits of a floating-point number as an integer of the same order. */
 static inline int64_t probe_order_of_double(uint64_t bits)
 {
     return bits == UINT64_C(1) << 63 ? 0 : (int64_t)(bits ^ (bits >> 63 ? (uint64_t)INT64_MAX : 0));
@@ -151,65 +148,63 @@ static inline int64_t probe_order_of_single(uint32_t bits)
     return bits == UINT32_C(1) << 31 ? 0 : (int32_t)(bits ^ (bits >> 31 ? (uint32_t)INT32_MAX : 0));
 }
 
-/* `keep_of.values` of a function: the place of its struct probe_values; 0: none. With this bit its
- * words are not just the six registers of integers, or pieces are copied at the entry. */
+/* In `keep_of.values` of a function: the index of its struct probe_values (0: none), and flags.
+ * CHOSEN: words other than the six integer registers, or pieces copied at the entry. */
 #define PROBE_VALUES_CHOSEN (UINT32_C(1) << 31)
-/* … with this bit words of arguments are saved at the entry, and with the next one the values are
- * only compared, not shown. */
+/* WORDS: argument words are saved at the entry. HIDDEN: values are compared only, not shown. */
 #define PROBE_VALUES_WORDS (UINT32_C(1) << 30)
 #define PROBE_VALUES_HIDDEN (UINT32_C(1) << 29)
-/* … with this bit they are also written when an open call gets a number: one is its request. */
+/* REQUEST: a value is the call's request, so it is also written when the open call gets a number.
+ */
 #define PROBE_VALUES_REQUEST (UINT32_C(1) << 28)
 #define PROBE_VALUES_PLACE (PROBE_VALUES_REQUEST - 1)
 
-/* The values of a kept call, behind struct probe_kept. Pieces follow, each as its length, two
- * bytes, and as many bytes. */
+/* Behind struct probe_kept. Pieces follow: 16-bit length and bytes. */
 struct probe_kept_values {
     uint64_t words[PROBE_WORDS_ALL];
-    uint32_t bytes;     /* of pieces */
-    uint16_t has_words; /* of arguments … */
+    uint32_t bytes; /* of pieces */
+    uint16_t has_words;
     uint16_t has_result;
-    uint16_t type_bytes, text_bytes; /* behind the pieces: of an exception that left the call */
+    uint16_t type_bytes, text_bytes; /* follow the pieces: the exception that left the call */
     uint8_t has_text;
-    uint8_t language; /* enum probe_language: of the exception */
-    uint16_t error;   /* errno when it returned; PROBE_NO_ERROR: not known */
+    uint8_t language; /* enum probe_language */
+    uint16_t error;   /* at the return; PROBE_NO_ERROR: unknown */
 };
-/* How names of exceptions are written. */
+/* Of an exception's names. */
 enum probe_language { PROBE_CXX, PROBE_RUST, PROBE_ADA };
 enum {
     PROBE_VALUES_UNITS = 3,
-    PROBE_EARLY_BYTES = 1000,  /* of a call, at most: pieces that are copied when it begins */
-    PROBE_PIECES_BYTES = 8192, /* … all */
-    PROBE_PIECES_USUAL = 2048, /* … unless struct probe_keep has more */
+    PROBE_EARLY_BYTES = 1000,  /* pieces copied at the entry, of a call */
+    PROBE_PIECES_BYTES = 8192, /* all */
+    PROBE_PIECES_USUAL = 2048, /* unless struct probe_keep has more */
     PROBE_VALUED_UNITS = PROBE_VALUES_UNITS + PROBE_PIECES_BYTES / PROBE_UNIT_BYTES,
     PROBE_PIECE_UNREADABLE = 0xffff,
-    PROBE_PIECE_NOT_READ = 0xfffe,  /* the budget of the second was spent, or it must not be read */
-    PROBE_PIECE_NOT_SAVED = 0xfffd, /* at the beginning of the call */
-    PROBE_PIECE_ABSENT = PROBE_PIECE_NOT_SAVED, /* from here on: there are no bytes */
-    PROBE_PIECE_CUT = 0x8000, /* a bit of other lengths: there was no room for more of it */
+    PROBE_PIECE_NOT_READ = 0xfffe,  /* the second's budget is spent, or reading is forbidden */
+    PROBE_PIECE_NOT_SAVED = 0xfffd, /* at the entry */
+    PROBE_PIECE_ABSENT = PROBE_PIECE_NOT_SAVED, /* without bytes, from here on */
+    PROBE_PIECE_CUT = 0x8000,                   /* flag of a length: no room for more */
 };
 _Static_assert(sizeof(struct probe_kept_values) == PROBE_VALUES_UNITS * PROBE_UNIT_BYTES, "units");
 
-/* Of a kept call, without its values. */
+/* Without values. */
 enum { PROBE_KEPT_UNITS = 2 };
 
-/* What the program says of its calls by <sprof.h>, in the units of a kept call (PROBE_LOG_ONLY).
- * Units of texts follow, the key first. */
+/* The program's remark on its calls (<sprof.h>), in a kept call's units (PROBE_LOG_ONLY). Text
+ * units follow, key first. */
 enum probe_remark_kind {
-    PROBE_REQUEST = 1, /* the thread works for the request `value` from now on, labelled `text`; 0:
-                          for none */
-    PROBE_REQUEST_END, /* that of the thread has ended */
-    PROBE_NOTE,        /* of the innermost call: `key` is `text` */
-    PROBE_NOTE_NUMBER, /* … is `value` */
-    PROBE_CALL_ID,     /* the program was given `value` as the innermost call's id */
-    PROBE_KEEP_NEXT,   /* rules with `waits` take the next call; nothing is written */
+    PROBE_REQUEST = 1, /* the thread now works for request `value`, labelled `text`; 0: for none */
+    PROBE_REQUEST_END,
+    PROBE_NOTE,        /* innermost call: `key` is `text` */
+    PROBE_NOTE_NUMBER, /* the same: `key` is `value` */
+    PROBE_CALL_ID,     /* `value` was returned as the innermost call's id */
+    PROBE_KEEP_NEXT,   /* starts `next` of rules with `waits`; nothing is written */
 };
 struct probe_remark {
-    uint64_t header; /* its depth is how many units follow */
+    uint64_t header; /* depth: units that follow */
     uint64_t time;   /* ticks */
     uint64_t kind, value;
-    uint64_t begin;            /* ticks, of the innermost call; 0: none was open */
-    uint32_t function, number; /* the same call's; number 0: it was not needed */
+    uint64_t begin;            /* ticks, of the innermost call; 0: none */
+    uint32_t function, number; /* the same call's; number 0: not needed */
     uint16_t key_bytes, text_bytes;
     uint32_t reserved;
     uint64_t padding;
@@ -218,21 +213,20 @@ enum { PROBE_KEY_BYTES = 64, PROBE_TEXT_BYTES = 256 };
 _Static_assert(sizeof(struct probe_remark) == PROBE_KEPT_UNITS * PROBE_UNIT_BYTES, "units");
 
 struct probe_keep {
-    uint64_t second_ticks; /* the tracer's: length of a second */
-    _Atomic uint64_t lost; /* the agent's: ends of callers without room */
-    /* The tracer's: pieces that may be read in a second by system calls; 0: none, as where a filter
-     * might kill the program for that. The agent's: second << 32 | how many were, when calls ended
-     * and when they began. */
+    uint64_t second_ticks; /* tracer: ticks in a second */
+    _Atomic uint64_t lost; /* agent: ends of callers without room */
+    /* Tracer: pieces that system calls may read in a second; 0: none, e.g. where a filter might
+     * kill the program for it. Agent: second << 32 | pieces read, at ends and at entries. */
     _Atomic uint64_t pieces_most, pieces_lately, early_lately;
-    uint64_t pieces_bytes;        /* the tracer's: of a call, at most; or PROBE_PIECES_USUAL */
-    _Atomic uint64_t resting;     /* rules that no call meets now, a bit each */
-    _Atomic uint64_t is_filtered; /* the agent's: the program is about to filter its system calls */
+    uint64_t pieces_bytes;        /* tracer: at most, of a call; or PROBE_PIECES_USUAL */
+    _Atomic uint64_t resting;     /* a bit for each rule that no call meets now */
+    _Atomic uint64_t is_filtered; /* agent: the program is about to filter its system calls */
     struct probe_keep_rule rules[PROBE_KEEP_RULES];
     struct probe_keep_starts starts[PROBE_KEEP_RULES];
-    uint64_t values[PROBE_VALUE_ROOM]; /* the tracer's: struct probe_values and pieces */
+    uint64_t values[PROBE_VALUE_ROOM]; /* tracer: struct probe_values and pieces */
 };
 
-/* A rule that does not rest takes the next calls that begin at these ticks or later. */
+/* Lets a rule that is not at rest take the next calls that begin at `ticks` or later. */
 static inline void probe_keep_start(struct probe_keep *keep, uint32_t number, uint64_t ticks)
 {
     struct probe_keep_starts *starts = &keep->starts[number];
@@ -243,22 +237,21 @@ static inline void probe_keep_start(struct probe_keep *keep, uint32_t number, ui
     atomic_store(&rule->taken, (count + 1) << 32); /* last: see takes_call() */
 }
 
-/* A kept call that has ended (PROBE_LOG_END); or one that is open, as the caller of a kept one
- * (PROBE_LOG_BEGIN), whose end follows. Each takes two units of a ring, and those of its values,
- * which open calls have with PROBE_VALUES_REQUEST. */
+/* A kept call that ended (PROBE_LOG_END), or its open caller, whose end follows (PROBE_LOG_BEGIN).
+ * Two units of a ring, and those of values; open calls have values with PROBE_VALUES_REQUEST. */
 struct probe_kept {
-    uint64_t header;     /* its depth is how many units of values follow */
-    uint64_t begin, end; /* ticks; end 0: it is open */
+    uint64_t header;     /* depth: units of values that follow */
+    uint64_t begin, end; /* ticks; end 0: open */
     int64_t total, self; /* as in the figures */
-    uint32_t number;     /* of the call in its thread, from 1 */
-    uint32_t caller;     /* the same of its caller; 0: none, or not known */
-    uint64_t rules;      /* that it met, a bit each; 0: it is the caller of a kept call */
-    uint32_t is_apart;   /* its coroutine was suspended meanwhile, and its caller is not known */
-    uint32_t place;      /* of the struct probe_values by which pieces were written; 0: none were */
+    uint32_t number;     /* in its thread, from 1 */
+    uint32_t caller;     /* the caller's number; 0: none or unknown */
+    uint64_t rules;      /* that it met, a bit each; 0: only a caller */
+    uint32_t is_apart;   /* its coroutine was suspended meanwhile; the caller is unknown */
+    uint32_t place;      /* index of the struct probe_values of its pieces; 0: none */
 };
 _Static_assert(sizeof(struct probe_kept) == PROBE_KEPT_UNITS * PROBE_UNIT_BYTES, "units");
 
-/* The units that begin with a header. Room that was taken and never filled is filled one by one. */
+/* Units that follow from a header. Room taken and never filled is filled unit by unit. */
 static inline uint32_t probe_kept_units(uint64_t header)
 {
     return PROBE_LOG_FUNCTION(header) == PROBE_LOG_NOBODY
