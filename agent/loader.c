@@ -1,10 +1,10 @@
-/* Finds the program in the arguments of a dynamic loader that runs as a command. */
+/* Finds the program in a dynamic loader's arguments. */
 #include "agent/agent.h"
 
 #include <stdbool.h>
 #include <string.h>
 
-/* Options of glibc and musl with a value: the next argument, or joined by `=`. */
+/* Of glibc and musl; the value is the next argument, or joined by `=`. */
 static const char *const with_value[] = {"--library-path",
                                          "--glibc-hwcaps-prepend",
                                          "--glibc-hwcaps-mask",

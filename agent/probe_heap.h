@@ -1,7 +1,7 @@
-/* Heap checks and bytes by function, between the tracing agent, inside the program, and sprof, its
- * tracer. During calls of checked functions the agent counts what the thread allocates and frees,
- * in the allocator's sizes. For figures it counts each successful request's bytes in the functions
- * of open calls. */
+/* The heap check and bytes by function, shared by the tracing agent in the program and sprof. In
+ * calls of checked functions the agent counts what the thread allocates and frees, in the
+ * allocator's sizes. For figures it counts successful requests' bytes in the functions of open
+ * calls. */
 #ifndef SPROF_AGENT_PROBE_HEAP_H
 #define SPROF_AGENT_PROBE_HEAP_H
 
@@ -10,7 +10,7 @@
 #include <stdatomic.h>
 #include <stdint.h>
 
-/* What an allocator's function does. */
+/* Of an allocator's function. */
 enum probe_heap_operation {
     PROBE_HEAP_NONE,
     PROBE_HEAP_ALLOCATE,         /* size → block */
@@ -27,27 +27,27 @@ enum {
     PROBE_HEAP_THREADS = 4096,     /* PROBE_SLABS */
     PROBE_HEAP_ALLOCATORS = 8,
     PROBE_HEAP_OPERATION = 15, /* bits in `operations` */
-    PROBE_HEAP_SHIFT = 4,      /* the allocator's number is above */
+    PROBE_HEAP_SHIFT = 4,      /* the allocator is above */
     PROBE_HEAP_CALLS = 64,     /* open calls; more are unchecked */
     PROBE_HEAP_WATCHED = 1 << 16,
     PROBE_HEAP_STRIPES = 4,
 };
 
-/* `blocks`, `self_bytes`: as the innermost probed function; `total_bytes`: with callees. */
+/* As the innermost probed function; `total_bytes`: with callees. */
 struct probe_heap_use {
     _Atomic uint64_t blocks, self_bytes, total_bytes;
 };
 
-/* Functions that the last allocation of a thread has met in the chain of open calls: a hash table.
- * Entries with another number are free, so none is cleared. */
+/* Functions that a thread's last allocation met in the chain of open calls: a hash table. Entries
+ * with another number count as free, so none is cleared. */
 enum { PROBE_HEAP_MET = 512 };
 struct probe_heap_met {
     uint64_t number;                  /* of the allocation, from 1 */
     uint64_t entries[PROBE_HEAP_MET]; /* the number << 18 | function */
 };
 
-/* A block of glibc's that a checked call has allocated and that is not freed yet. Each block has
- * one place. A block whose place another one takes is not watched any more. */
+/* A glibc block allocated by a checked call and not freed. Each block has one position; a later
+ * block there replaces it. */
 struct probe_heap_block {
     _Atomic uint64_t key;                /* address and process; 0: none */
     _Atomic uint64_t header;             /* part of the key, and of the word before the block */
@@ -60,12 +60,12 @@ struct probe_heap_call {
     uint32_t allocations, frees, function, epoch;
 };
 
-/* Written by the agent. */
+/* The agent's. */
 struct probe_heap_thread {
     uint32_t serial, open; /* of the thread; number of calls */
-    uint64_t bytes;        /* allocated minus freed while calls were open */
+    uint64_t bytes;        /* allocated minus freed during calls */
     uint32_t allocations, frees;
-    /* The current allocator call: first argument, that block's previous bytes, requested bytes. */
+    /* Of the current call: first argument, that block's previous bytes, requested bytes. */
     uint64_t argument, old_bytes, requested;
     uint32_t function, frees_all;
     uint64_t reported; /* a block with a broken header */
@@ -73,13 +73,13 @@ struct probe_heap_thread {
 };
 
 struct probe_heap {
-    /* Written by the tracer: */
+    /* Tracer: */
     uint64_t usable[PROBE_HEAP_ALLOCATORS]; /* malloc_usable_size's address; 0: glibc's headers */
     _Atomic uint32_t epoch;                 /* changes with allocators' probes; 0: no probes */
     uint32_t are_checked;                   /* any limits below */
     uint8_t operations[PROBE_HEAP_FUNCTIONS];
     _Atomic uint64_t limits[PROBE_HEAP_FUNCTIONS]; /* bytes a call may keep, + 1; 0: unchecked */
-    /* Written by the agent: */
+    /* Agent: */
     struct probe_heap_block watched[PROBE_HEAP_WATCHED];
     struct probe_heap_thread threads[PROBE_HEAP_THREADS];
 };

@@ -1,31 +1,31 @@
-/* A thread's log of calls: the tracing agent, inside the program, writes it, and sprof reads it. */
+/* A thread's log of calls. The tracing agent, inside the program, writes it; sprof reads it. */
 #ifndef SPROF_AGENT_PROBE_RING_H
 #define SPROF_AGENT_PROBE_RING_H
 
 #include <stdatomic.h>
 #include <stdint.h>
 
-/* Units and one spare unit follow. A beginning takes two units, an end one. Positions count from
- * the log's beginning; the index is position % units. A beginning's second unit is right after the
- * first, even at the end, and its own position stays empty. The agent takes room before it fills
- * it, as signal handlers may come between; headers hold positions to reveal unfilled units. */
+/* Units follow, and a spare one. A beginning takes two units, an end one. Positions count from the
+ * log's beginning; the index is position % units. A beginning's second unit follows the first even
+ * at the end, and its own position stays empty. Room is taken before it is filled, as signal
+ * handlers may come between; headers hold positions to reveal unfilled units. */
 struct probe_ring {
     uint64_t head; /* agent: next position */
     uint64_t padding[7];
     _Atomic uint64_t tail; /* tracer: first unread */
 };
 
-/* The second unit holds four more arguments. */
+/* Four more arguments are in the second unit. */
 struct probe_log_begin {
     uint64_t header, begin; /* ticks */
     uint64_t arguments[2];
 };
 
 struct probe_log_end {
-    uint64_t header, begin; /* `begin` as in the beginning */
-    uint64_t ticks, self;   /* duration; self time as in the figures, and PROBE_LOG_APART */
+    uint64_t header, begin;
+    uint64_t ticks, self; /* duration; self time as in the figures, and PROBE_LOG_APART */
 };
-/* The call's coroutine was suspended meanwhile: its thread did something else then. */
+/* The call's coroutine was suspended meanwhile. */
 #define PROBE_LOG_APART (UINT64_C(1) << 63)
 
 enum {

@@ -1,7 +1,6 @@
-/* Keeps the sampling agent's signals off small alternate stacks, where a frame without room would
- * end the program. That cannot be checked before the signal comes. So while any thread has one,
- * handlers on alternate stacks block SIGPROF. A wrapper notes them, so their time does not count
- * for the interrupted code. */
+/* Keeps SIGPROF off small alternate stacks, where a frame without room would end the program. That
+ * shows only when the signal comes, so while any thread has one, handlers on alternate stacks block
+ * SIGPROF. A wrapper notes them, so their time does not count for the interrupted code. */
 #include "agent/preload/preload.h"
 
 #include <sys/auxv.h>

@@ -1,7 +1,7 @@
-/* Lets programs switch contexts in handlers on an alternate stack, as those that schedule their own
- * threads do. The handler's frames stay there, while code runs on another stack: the kernel would
- * write SIGPROF's frame over them. So from the first such switch on, SIGPROF uses the stack of the
- * interrupted code. */
+/* Lets handlers on an alternate stack switch contexts, as programs with their own threads do. The
+ * handler's frames stay there while code runs on another stack, and the kernel would overwrite them
+ * with SIGPROF's frame. So from the first such switch on, SIGPROF uses the interrupted code's
+ * stack. */
 #include "agent/preload/preload.h"
 #include SPROF_ARCH_CONTEXT_HEADER
 

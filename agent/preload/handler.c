@@ -1,6 +1,5 @@
-/* The sampling agent's SIGPROF handler, inside the sampled program. It copies registers and a stack
- * slice straight into the ring, as it may run on a small alternate stack. It uses no thread-local
- * storage and no errno. */
+/* The sampling agent's SIGPROF handler. It copies registers and a stack slice straight into the
+ * ring, as its stack may be a small alternate one. It uses no thread-local storage and no errno. */
 #include "agent/preload/preload.h"
 #include SPROF_ARCH_CONTEXT_HEADER
 
@@ -76,7 +75,7 @@ static uint32_t put_tail(uintptr_t from, uintptr_t stack_end)
     return 0;
 }
 
-/* A slice one word longer than its useful bytes is complete. */
+/* A slice longer than its useful bytes by a word is complete. */
 static void put_stack(struct agent_thread *thread, const ucontext_t *context, struct sample *sample,
                       uint64_t room, size_t wanted)
 {
@@ -133,7 +132,7 @@ static void put_sample(struct agent_thread *thread, const ucontext_t *context, u
     agent_ring_publish(thread);
 }
 
-/* CPU time until the tick replaces the helper. */
+/* CPU time before the tick replaces the helper. */
 static uint64_t patience_ns(void)
 {
     return 2 * agent_process.tick_ns;
@@ -153,7 +152,7 @@ static uint64_t weigh(struct agent_thread *thread, uint64_t clock_ns, bool by_ti
     return weight_ns;
 }
 
-/* If the helper checks often, ticks are ignored: work in step with them would be biased. */
+/* Ignores ticks if the helper checks often: work in step with them would be biased. */
 static bool is_helped(const struct agent_thread *thread, uint64_t cpu_ns)
 {
     return agent_helper_interval_ns() &&
@@ -161,7 +160,7 @@ static bool is_helped(const struct agent_thread *thread, uint64_t cpu_ns)
            cpu_ns - thread->clock_ns < patience_ns();
 }
 
-/* A thread that waited for a CPU gets the expiry later, often at a tick. */
+/* A thread that waited for a CPU gets its expiry late, often at a tick. */
 static bool is_late(const struct agent_thread *thread)
 {
     enum { LATE_NS = 200000 };
@@ -170,8 +169,7 @@ static bool is_late(const struct agent_thread *thread)
            LATE_NS;
 }
 
-/* A handler on a small alternate stack blocked the signal: that time is not of the interrupted
- * code. */
+/* A handler on a small alternate stack blocked SIGPROF; that time is not the interrupted code's. */
 static uint64_t leave_out_blocked(const struct agent_thread *thread, uint64_t passed_ns,
                                   uint64_t weight_ns)
 {

@@ -1,9 +1,9 @@
 /* The sampling agent's helper thread, for rates above the kernel's tick: it expires second timers
  * of running threads.
  *
- * clone creates it without thread-local storage, so libc regards the program as single-threaded; so
- * it calls nothing in libc that sets errno. Its own descriptor table keeps the program's
- * numbers. */
+ * clone creates it without thread-local storage, so libc regards the program as single-threaded.
+ * It calls nothing in libc that sets errno. Its own descriptor table leaves the program's numbers
+ * alone. */
 #include "agent/preload/preload.h"
 
 #include "base/compat.h"
@@ -75,7 +75,7 @@ static int open_file(pid_t tid)
     return (int)CALL(openat, AT_FDCWD, path, O_RDONLY | O_CLOEXEC, 0);
 }
 
-/* The file holds "running", also for a thread that waits for a CPU, or a system call
+/* The file holds "running", also while the thread waits for a CPU, or a system call
  * (Documentation/filesystems/proc.rst). */
 static bool says_running(int fd)
 {
@@ -103,7 +103,7 @@ static bool is_running(size_t slot, pid_t tid)
     return files[slot].fd > 0 && says_running(files[slot].fd);
 }
 
-/* The clock is not enough: a signal would end the system call of a thread that sleeps by now. */
+/* The clock is not enough: if the thread sleeps by now, a signal would end its system call. */
 static bool look_at(size_t slot, bool helps)
 {
     struct agent_thread *thread = &agent_threads[slot];
@@ -134,7 +134,7 @@ static bool look(bool helps)
 
 /* == Its life == */
 
-/* The last thread of a process must not be the helper. */
+/* The helper must not be the process's last thread. */
 static bool is_alone(void)
 {
     char text[512];
@@ -168,8 +168,8 @@ static uint64_t next_period_ns(uint64_t look_ns)
     return wanted_ns > look_ns * SHARE ? wanted_ns : look_ns * SHARE;
 }
 
-/* Intervals vary by ±30 %, out of step with the program. If they exceed the tick, the tick samples,
- * with rare checks. */
+/* Intervals vary by ±30 %, out of step with the program. If they exceed the tick, only the tick
+ * samples. */
 static void help(void)
 {
     struct agent_control *control = &agent_process.shared->control;
@@ -269,7 +269,6 @@ void agent_helper_begin_child(void)
     memset(files, 0, sizeof files);
 }
 
-/* Waits for the helper. */
 static void end_helper(void)
 {
     const struct timespec moment = {.tv_nsec = 100000};
@@ -285,8 +284,8 @@ static void end_helper(void)
 
 /* == What a program with two threads may not do == */
 
-/* The kernel refuses some changes with several threads, and applies others to one thread: the
- * helper would keep dropped rights. Then only the tick samples. */
+/* With several threads the kernel refuses some changes, and applies others to one: the helper would
+ * keep dropped rights. So it ends, and only the tick samples. */
 #define WITHOUT_HELPER(name, parameters, arguments)                                                \
     AGENT_EXPORT int name parameters                                                               \
     {                                                                                              \

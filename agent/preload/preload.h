@@ -1,5 +1,5 @@
-/* Shared by the sampling agent's files. The agent runs inside arbitrary programs: it allocates
- * nothing, takes no lock, and uses only what glibc (since 2.17) and musl have. */
+/* Shared by the sampling agent's files. The agent runs in arbitrary programs: it allocates nothing,
+ * takes no lock, and needs only what glibc (since 2.17) and musl have. */
 #ifndef SPROF_AGENT_PRELOAD_H
 #define SPROF_AGENT_PRELOAD_H
 
@@ -17,8 +17,8 @@
 
 #define AGENT_EXPORT __attribute__((visibility("default")))
 
-/* Private to the process. Timer values point here, because threads made by clone may share
- * thread-local storage. */
+/* Private to the process. Timer values point here: threads made by clone may share thread-local
+ * storage. */
 struct agent_thread {
     uint8_t *ring;
     size_t ring_bytes; /* a power of two */
@@ -44,7 +44,7 @@ struct agent_thread {
 struct agent_process {
     struct agent_shared *shared;   /* NULL: not sampling */
     const _Atomic uint32_t *owner; /* the recorder's mutex */
-    /* Empty in forked children, so that a raw fork's child never writes into its parent's rings. */
+    /* Empty in forked children: a raw fork's child must not write into its parent's rings. */
     _Atomic uint32_t *alive;
     pthread_key_t key; /* its destructor ends a thread */
     bool has_key, has_handler, lacks_descriptors;
@@ -54,8 +54,8 @@ struct agent_process {
     size_t mapped_bytes;
     pid_t pid;
     uint64_t tick_ns;
-    pid_t parent;            /* that forked the process; 0: it executed a program */
-    int64_t clock_offset_ns; /* CLOCK_MONOTONIC, minus the first time namespace's */
+    pid_t parent;            /* of a forked process; 0: it executed a program */
+    int64_t clock_offset_ns; /* CLOCK_MONOTONIC minus the first time namespace's */
     char socket_path[108];
     char library[AGENT_PATH_MAX]; /* "LD_PRELOAD=" and path */
     char socket_variable[128];    /* "SPROF_AGENT=" and socket_path */
@@ -64,7 +64,7 @@ struct agent_process {
 extern struct agent_process agent_process;
 extern struct agent_thread agent_threads[AGENT_SLOTS];
 
-/* libc's functions, replaced by the agent. */
+/* libc's functions that the agent replaces. */
 struct agent_next {
     int (*pthread_create)(pthread_t *, const pthread_attr_t *, void *(*)(void *), void *);
     int (*clone)(int (*)(void *), void *, int, void *, ...);
@@ -106,15 +106,15 @@ struct agent_next {
     int (*setcontext)(const ucontext_t *);
 };
 
-/* next.c. Works before the agent's constructor. */
+/* next.c. Callable before the agent's constructor. */
 const struct agent_next *agent_next(void);
 int agent_next_timer_create(clockid_t clock, struct sigevent *event, timer_t *timer);
 
-/* process.c. False after a raw fork and after the recorder's end. */
+/* process.c. False after a raw fork or the recorder's end. */
 bool agent_active(void);
 
-/* threads.c. agent_thread_claim returns a new thread's slot or NULL; that thread calls begin and
- * end. agent_threads_request serves sprof's requests in any thread's handler. */
+/* threads.c. agent_thread_claim returns a new thread's slot or NULL; the thread itself calls begin
+ * and end. agent_threads_request serves sprof's requests, in any thread's handler. */
 struct agent_thread *agent_thread_claim(void);
 void agent_thread_begin(struct agent_thread *thread);
 void agent_thread_end(struct agent_thread *thread);
@@ -132,8 +132,8 @@ void agent_unblock(void);
 /* handler.c. False: not the agent's timer. */
 bool agent_take_sample(const siginfo_t *info, const ucontext_t *context);
 
-/* helper.c. After fork, call agent_helper_begin_child first.
- * The interval is 0 if only kernel ticks sample. */
+/* helper.c. After fork, agent_helper_begin_child comes first. Interval 0: only kernel ticks sample.
+ */
 void agent_helper_start(void);
 void agent_helper_begin_child(void);
 uint64_t agent_helper_interval_ns(void);
@@ -141,8 +141,8 @@ uint64_t agent_helper_interval_ns(void);
 /* threads.c. Returns a number in [0, limit). */
 uint64_t agent_random_below(uint64_t limit, uint64_t now_ns, pid_t tid);
 
-/* record.c. Bytes are invisible until agent_ring_publish. agent_record_name writes COMM,
- * agent_record_end also READ (CPU time) and EXIT, if there is room. */
+/* record.c. agent_ring_publish makes bytes visible. agent_record_name writes COMM, agent_record_end
+ * also READ (CPU time) and EXIT, if there is room. */
 uint64_t agent_ring_free(const struct agent_thread *thread);
 void agent_ring_put(struct agent_thread *thread, const void *bytes, size_t size);
 void agent_ring_publish(struct agent_thread *thread);
@@ -150,8 +150,8 @@ void agent_record_fork(struct agent_thread *thread);
 void agent_record_name(struct agent_thread *thread);
 void agent_record_end(struct agent_thread *thread);
 
-/* signals.c. True: installed; false: the program has a handler. The other: from now on it runs on
- * no alternate stack. */
+/* signals.c. True: installed; false: the program has a handler. The other: it no longer runs on an
+ * alternate stack. */
 bool agent_handler_install(void);
 void agent_handler_leave_alternate(void);
 
@@ -165,27 +165,26 @@ struct agent_handler {
 };
 
 /* alternate.c. Call before sigaltstack. Makes handlers leave room on small stacks. True: the first
- * without room for the agent's handler. */
+ * stack too small for the agent's handler. */
 bool agent_alternate_note(const stack_t *stack);
 
-/* Whether there was any; whether any may lack room for a signal frame beside a handler's; or for
- * the agent's handler alone; whether the caller is on a small one; whether a handler of the thread
- * used one since the last call. */
+/* Whether any ever was; any may lack room for a signal frame besides a handler's; or for the
+ * agent's handler alone; the caller is on a small one; a handler of the thread used one since the
+ * last call. */
 bool agent_alternate_is_there(void);
 bool agent_alternate_is_small(void);
 bool agent_alternate_is_tiny(void);
 bool agent_alternate_is_on_small(void);
 bool agent_alternate_was_used(pid_t tid);
 
-/* Keeps SIGPROF blocked in handlers where necessary, and hides that from the program. `handler`
- * comes from agent_alternate_handler before a change. */
+/* Keeps SIGPROF blocked in handlers if necessary, hidden from the program. Call
+ * agent_alternate_handler before a change to get `handler`. */
 void agent_alternate_enter(int number, struct sigaction *action);
 struct agent_handler agent_alternate_handler(int number);
 void agent_alternate_hide(const struct agent_handler *handler, struct sigaction *action);
 
-/* Call it when the program sets SIGPROF timers. Of two pending signals one is lost, so sampling
- * stops for good; the handler stays for pending expiries. A handler alone is no reason: sort and ls
- * have one for other signals. */
+/* The program sets SIGPROF timers: of two pending signals one is lost, so sampling stops for good.
+ * The handler stays for pending expiries. A mere handler is no reason: sort and ls have one. */
 void agent_stand_back(void);
 
 #endif

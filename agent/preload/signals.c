@@ -1,5 +1,5 @@
-/* Keeps the sampling agent's SIGPROF deliverable, hides it from programs that wait for signals, and
- * leaves it to programs that use it. */
+/* Keeps SIGPROF deliverable, hides it from programs that wait for signals, and leaves it to
+ * programs that use it. */
 #include "agent/preload/preload.h"
 
 #include <errno.h>
@@ -31,14 +31,14 @@ static void handle(int number, siginfo_t *info, void *context)
         call_program(number, info, context);
 }
 
-/* On other clocks than the CPU's, the agent's signals end system calls early, which the program may
+/* On other clocks than the CPU's the agent's signals end system calls early, which the program may
  * not expect. */
 static bool interrupts(void)
 {
     return agent_process.shared && !agent_timer_is(AGENT_CLOCK_CPU);
 }
 
-/* Some thread's alternate stack holds frames of a handler that runs on later. */
+/* A thread's alternate stack holds frames of a handler that continues later. */
 static _Atomic bool is_alternate_kept;
 
 static int install(const struct sigaction *like)

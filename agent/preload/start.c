@@ -257,7 +257,7 @@ static void end_of_thread(void *value)
         agent_thread_end(thread);
 }
 
-/* The stack reaches from the environment to its limit. Mappings stay away, up to 1 GiB. */
+/* Reaches from the environment to the stack's limit. Mappings stay away, up to 1 GiB. */
 static void find_main_stack(struct agent_thread *thread)
 {
     enum { LOW_MARGIN = 64 << 10 };
@@ -289,8 +289,8 @@ static void begin_main_thread(const struct agent_thread *like)
     agent_thread_begin(thread);
 }
 
-/* A forked child has one thread, no timers, and its parent's rings. Libc locks may be held, so it
- * takes none. */
+/* A forked child has one thread, no timers, and its parent's rings. It takes no libc lock, as one
+ * may be held. */
 static void begin_child(void)
 {
     struct agent_thread like = {0};
@@ -362,8 +362,8 @@ __attribute__((constructor)) static void start(void)
     }
 }
 
-/* sprof looks at names five times a second, and the main thread has no end of its own. A sample
- * would come between the record's bytes. */
+/* sprof reads names five times a second, and the main thread has no end of its own. Blocks samples:
+ * one would come between the record's bytes. */
 static void note_last_name(void)
 {
     enum { WORD = 8 };

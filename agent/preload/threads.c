@@ -48,7 +48,7 @@ static uint32_t end_of_taken(void)
 }
 
 /* Unmaps unused slots when the program locks memory, which is limited. A thread that takes one sees
- * the new bound, or the second check finds it. */
+ * the new bound, or is found by the second check. */
 static void shrink(void)
 {
     enum { SPARE = 8 };
@@ -158,8 +158,8 @@ static uint64_t random_below(uint64_t limit, pid_t tid)
     return agent_random_below(limit, agent_clock_ns(CLOCK_MONOTONIC), tid);
 }
 
-/* A CPU timer expires at ticks. The first expiry is random within a period of whole ticks and
- * stands for it: correct on average for short threads. */
+/* CPU timers expire at ticks. The first expiry is random within a period of whole ticks and stands
+ * for it, so short threads are right on average. */
 static void start_cpu_timer(struct agent_thread *thread)
 {
     const uint64_t tick_ns = agent_process.tick_ns;
@@ -287,8 +287,8 @@ static struct agent_thread *thread_of(pid_t tid)
     return NULL;
 }
 
-/* Adds a thread of a raw clone. Any thread can use its clock (CPUCLOCK_PERTHREAD and
- * CPUCLOCK_SCHED, include/linux/posix-timers.h). */
+/* Adds a raw clone's thread. Any thread can use its clock (CPUCLOCK_PERTHREAD and CPUCLOCK_SCHED,
+ * include/linux/posix-timers.h). */
 static void adopt(pid_t tid)
 {
     struct agent_thread *thread = thread_of(tid) ? NULL : claim(); /* sprof counts those left out */
@@ -334,8 +334,7 @@ void agent_threads_request(void)
 
 /* == pthread_create == */
 
-/* glibc and musl put the control block on top of the stack. Otherwise the end is unknown, and the
- * kernel finds it. */
+/* glibc and musl put the control block on top of the stack. Else the kernel finds the end. */
 static void find_stack(struct agent_thread *thread, uintptr_t frame)
 {
     enum { BLOCKS_MAX = 256 << 10, GUARD_MAX = 64 << 10 };

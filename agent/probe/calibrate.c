@@ -1,5 +1,5 @@
-/* Measures the cost of probes by rows of calls of an empty function with and without a thunk. The
- * shortest row counts: interruptions are not the probe's cost. */
+/* Measures probes' cost by rows of calls of an empty function with and without a thunk. The
+ * shortest row counts, as interruptions are not the probe's cost. */
 #include "agent/probe/table.h"
 
 enum { ROWS = 128, CALLS = 64 };
@@ -53,8 +53,7 @@ static uint32_t one_of(int64_t ticks, int64_t calls)
     return one > 0 && one < 1 << 20 ? (uint32_t)one : 0;
 }
 
-/* Probes cost some ns more around nested calls, as less overlaps with other work; the mean
- * counts. */
+/* Probes cost some ns more around nested calls, where less overlaps; the mean counts. */
 void probe_calibrate(void)
 {
     struct probe_shared *shared = probe_inside.shared;

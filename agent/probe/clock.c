@@ -1,6 +1,6 @@
 /* Handles prctl for the tracing agent. A thread that gives up the processor's counter (PR_SET_TSC)
- * or most system calls (strict seccomp) would be killed in a probe, so it is no longer timed.
- * Thread names are noted: the thread may end before the tracer reads its name. */
+ * or most system calls (strict seccomp) would be killed in a probe, so its timing ends. Thread
+ * names are noted, as a thread may end before the tracer reads its name. */
 #include "agent/probe/call.h"
 #include "agent/probe/thread.h"
 
@@ -29,7 +29,7 @@ static void give_back(uint64_t slot)
         *at = record_of(slot | POINT)->return_address;
 }
 
-/* Its calls count as open but are closed: a later thread may have the same stack. */
+/* Its calls count as open but are closed, as a later thread may have the same stack. */
 SAVES_ALL void probe_leave_chain(struct thread *thread)
 {
     struct record *record = thread->innermost;
@@ -68,8 +68,8 @@ static void note_name(struct thread *thread, uint64_t address)
     atomic_store(&name[0], words[0]);
 }
 
-/* New threads and forks have no counter either; strict seccomp forbids both. No system calls at the
- * stack's end from now on. */
+/* Threads and forks to come lack the counter, too; strict seccomp forbids both. No system calls at
+ * the stack's end from now on. */
 SAVES_ALL void probe_clock_goes(struct thread *thread, uint64_t option, uint64_t value)
 {
     const bool is_strict = option == SET_SECCOMP && value == STRICT;

@@ -75,8 +75,8 @@ static inline void add_to_caller(struct record *caller, const struct record *rec
     add(&stat_of(caller)->child_calls, 1);
 }
 
-/* The self time of a call that left the modules is its caller's time outside; on paths it is the
- * caller's self time. */
+/* A call outside the modules: its self time is its caller's time outside, on paths its caller's
+ * self time. */
 static inline void add_outside(const struct thread *thread, const struct record *caller,
                                uint64_t self)
 {
@@ -88,15 +88,15 @@ static inline void add_outside(const struct thread *thread, const struct record 
         add((uint64_t *)&thread->nodes[path_of(caller)].self, self);
 }
 
-/* Whether it was suspended with its coroutine before it jumped. It is in the chain for its callee,
- * but no part of the call that resumed the coroutine. */
+/* Suspended with its coroutine before it jumped: in the chain for its callee, but no part of the
+ * call that resumed the coroutine. */
 static inline bool is_apart(const struct record *record)
 {
     return is_jumper(record) && record->begin == PROBE_JUMPER_APART;
 }
 
-/* The caller removes the record from the chain. Sums may go below zero: short calls vary around
- * their mean. */
+/* The caller removes the record from the chain. Short calls vary around their mean, so sums may go
+ * below zero. */
 static inline void finish(struct record *record, uint64_t now, bool is_in_chain,
                           enum probe_exit exit)
 {
@@ -183,14 +183,14 @@ static inline struct record *jumpers_of(const struct thread *thread)
     return (struct record *)(uintptr_t)PROBE_JUMPERS_AT + (uint64_t)thread->slab * PROBE_JUMPERS;
 }
 
-/* True: it holds an open call of this thread, or of a stack whose slots map there. */
+/* By an open call of this thread, or of a stack whose slots map there. */
 static inline bool is_taken(const struct thread *thread, const struct record *jumper)
 {
     return jumper->serial &&
            (jumper->serial == thread->serial || record_of(jumper->slot) == jumper);
 }
 
-/* The search starts at the last one taken, usually free again. NULL: LOOKS were taken. */
+/* Starts at the last one taken, usually free again. NULL: LOOKS were taken. */
 static inline struct record *take_jumper(struct thread *thread)
 {
     enum { LOOKS = 64 };
@@ -212,8 +212,8 @@ static inline void give_jumper_back(struct thread *thread, const struct record *
 
 /* Ends a call whose probe a signal handler left; its time is lost. A call becomes innermost, is
  * counted, gets its serial, and loses it before its end counts. So without a serial it is open if
- * its function has one open call more than frames above. Without this, later calls would count as
- * recursive. */
+ * its function has one open call more than frames above. Else later calls would count as recursive.
+ */
 static SAVES_ALL __attribute__((noinline)) void settle(struct thread *thread, struct record *record,
                                                        enum probe_exit exit)
 {
@@ -251,7 +251,7 @@ static SAVES_ALL __attribute__((noinline)) void settle(struct thread *thread, st
     add(&stat->ended, 1);
 }
 
-/* An own call was left. A foreign one may be suspended, until its end or the slot's next use. */
+/* An own call was left. A foreign one may be suspended until its end or its slot's reuse. */
 static inline void drop_innermost(struct thread *thread, uint64_t now, enum probe_exit exit)
 {
     struct record *record = thread->innermost;
@@ -268,8 +268,8 @@ static inline void drop_innermost(struct thread *thread, uint64_t now, enum prob
     give_jumper_back(thread, record);
 }
 
-/* Why calls below a slot were left. Destructors are called in frames that an exception has reached,
- * before it goes on. */
+/* Why calls below a slot were left. Destructors are called in frames that a flying exception has
+ * reached. */
 static inline enum probe_exit begin_leaving(struct thread *thread, uint64_t slot)
 {
     const bool is_thrown = thread->flying_at && thread->flying_at < slot && is_own(thread, slot);
@@ -278,7 +278,7 @@ static inline enum probe_exit begin_leaving(struct thread *thread, uint64_t slot
     return is_thrown ? PROBE_EXIT_EXCEPTION : PROBE_EXIT_LEFT;
 }
 
-/* An exception that goes on is noted again; others were caught, maybe without a probe. */
+/* A continuing exception is noted again; another was caught, maybe without a probe. */
 static inline void end_leaving(struct thread *thread, enum probe_exit exit)
 {
     if (exit != PROBE_EXIT_EXCEPTION)
@@ -307,7 +307,7 @@ static SAVES_ALL __attribute__((noinline)) bool uncover(struct thread *thread,
     return true;
 }
 
-/* Several ends take longer than one, about half a probe. The rest is not the caller's time. */
+/* Several ends take longer than one (half a probe). The difference is not the caller's time. */
 static inline void take_off_end(struct record *caller, uint64_t now)
 {
     const uint64_t took = probe_ticks() - now, usual = probe_inside.shared->cost.whole / 2;
@@ -347,8 +347,8 @@ SAVES_ALL void probe_end_call(struct thread *thread, struct record *record, uint
 
 /* == Calls that jump to others == */
 
-/* True: the jump ends the call, instead of leaving it open, because many calls at the slot have
- * jumped, or one of either function, as in interpreters whose operations jump to each other. */
+/* The jump ends the call instead of leaving it open: many calls at the slot have jumped, or one of
+ * either function, as in interpreters whose operations jump to each other. */
 static inline bool is_cut(const struct record *record, const struct probe_stat *next)
 {
     enum { JUMPERS = 64 };

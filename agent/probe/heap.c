@@ -74,7 +74,7 @@ static inline struct probe_heap_block *entry_of(uint64_t key)
     return &probe_inside.shared->heap.watched[mixed >> 48 & (PROBE_HEAP_WATCHED - 1)];
 }
 
-/* 26 key bits reveal races for a position; the size in units of 16; two constant flags. */
+/* 26 key bits reveal races; the size in units of 16; two constant flags. */
 static inline uint64_t header_noted(uint64_t key, uint64_t header)
 {
     return (key * UINT64_C(0xd6e8feb86659fd93)) >> 38 << 38 | (header >> 4) << 2 |
@@ -133,8 +133,8 @@ static bool is_header(uint64_t header)
     return !(header & (MAPPED | NEVER)) && size < size_most;
 }
 
-/* A watched neighbour must have its header. Another must lead to a page's end, where arenas end, or
- * to a header on an existing page. */
+/* A watched neighbour must have its header. Another must lead to a page's end, as at an arena's
+ * end, or to a header on an existing page. */
 static enum broken check_behind(uint64_t block, uint64_t size, bool is_other_arena)
 {
     const uint64_t next = block + size, header = word_at(next - 8);
@@ -212,8 +212,8 @@ struct meeting {
     bool are_all; /* all functions with several open calls are in the table */
 };
 
-/* Whether the table has a function; notes it. Where there is no entry near its own, or an
- * allocation in a signal's handler has taken the table, it has not all from then on. */
+/* Notes a function. True: the table had it. Without an entry near its own, or if an allocation in a
+ * signal handler took the table, the table is incomplete from then on. */
 static bool find_met(struct meeting *meeting, uint64_t function)
 {
     enum { TRIES = 16, FUNCTION_BITS = 18 };
@@ -235,7 +235,7 @@ static bool find_met(struct meeting *meeting, uint64_t function)
     return is_there;
 }
 
-/* Whether a function with several open calls has one nearer to the allocator than this one. */
+/* A function with several open calls has one nearer to the allocator. */
 static bool is_met_again(const struct thread *thread, const struct record *record, uint64_t slot,
                          struct meeting *meeting)
 {
@@ -255,7 +255,7 @@ static inline void add_to(_Atomic uint64_t *sum, uint64_t value)
 }
 
 /* Adds a block to the innermost call's function, and its bytes to each function with an open call.
- * Beginnings and ends note nothing, so calls that are left leave nothing behind. */
+ * Calls' beginnings and ends note nothing, so calls that are left leave nothing behind. */
 static SAVES_ALL __attribute__((noinline)) void count_block(const struct thread *thread,
                                                             uint64_t slot, uint64_t bytes)
 {
@@ -381,7 +381,7 @@ SAVES_ALL void probe_heap_leaves(struct thread *thread, uint64_t slot, uint64_t 
 
 /* == Calls of checked functions == */
 
-/* Own calls at or below the slot were left. Room is taken before it is filled: a signal handler may
+/* Own calls at or below the slot were left. Takes room before it fills it, as a signal handler may
  * come between. */
 SAVES_ALL void probe_heap_begin(struct thread *thread, uint32_t function, uint64_t slot,
                                 bool has_jumped)

@@ -11,7 +11,7 @@
 /* Written before any thunk runs. */
 struct probe_inside {
     /* A page, zero in forked children. Word 0: address of `shared`, or 0. Word 1: thread that
-     * noticed the fork. A child's open calls return by its copies of records. */
+     * noticed the fork. A child's open calls return by its own copies of records. */
     const volatile uint64_t *alive;
     struct probe_shared *shared;
     uint32_t follows_forks;
@@ -101,8 +101,7 @@ struct probe_saved {
     uint64_t r8, r9, rdi, rsi, rcx, rdx;
 };
 
-/* A call with its return address at `slot` begins. 0: measured, 1: enter the body without a
- * record. */
+/* A call begins; its return address is at `slot`. 0: measured; 1: without a record. */
 int probe_entered(uint32_t function, uint64_t slot, const struct probe_saved *saved)
     __attribute__((visibility("hidden"), no_caller_saved_registers));
 
@@ -145,7 +144,8 @@ static inline uint64_t probe_thread_pointer(void)
     return value;
 }
 
-/* The program will filter its system calls: one that reads values might end it, so none does. */
+/* The program will filter its system calls. One that reads values might end it, so none does from
+ * now on. */
 static inline void probe_note_filter(void)
 {
     atomic_store(&probe_inside.shared->keep.is_filtered, 1);

@@ -1,6 +1,6 @@
-/* Keeps traced calls that meet a rule, with their callers, in the thread's ring. A kept call has a
- * number in its record's `node`. Others write nothing. Callers are numbered and written as open,
- * and again when they end. */
+/* Keeps traced calls that meet a rule, with their callers, in the thread's ring. A kept call's
+ * number is in its record's `node`; other calls write nothing. Callers are numbered and written as
+ * open, and again at their end. */
 #ifndef SPROF_AGENT_PROBE_INSIDE_KEEP_H
 #define SPROF_AGENT_PROBE_INSIDE_KEEP_H
 
@@ -61,7 +61,8 @@ static SAVES_ALL __attribute__((noinline)) void note_slow(struct probe_slowest *
     }
 }
 
-/* The fewest ticks with which a call meets a rule in force, now and later, unless by its range. */
+/* The fewest ticks with which a call meets a rule in force, now or later, other than by its range.
+ */
 static inline int64_t least_now(uint32_t function)
 {
     const struct probe_shared *shared = probe_inside.shared;
@@ -83,8 +84,8 @@ static inline int64_t least_now(uint32_t function)
     return least;
 }
 
-/* Rules may be added or wake meanwhile. Then `least` is written afterwards, so it is read before
- * the rules. An equal one may have been written, so they are read again. */
+/* Rules may be added or wake meanwhile, and then write `least` last, so it is read before the
+ * rules. An equal value may have been written, so they are read again. */
 static SAVES_ALL __attribute__((noinline)) void raise_least(uint32_t function)
 {
     struct probe_keep_quick *quick = &probe_inside.shared->keep_of.quick[function];
@@ -155,7 +156,7 @@ static inline bool may_meet(uint32_t number, const struct ended *call)
            meets_tests(number, call);
 }
 
-/* Whether a rule takes one more of the calls that meet the rest of it. */
+/* Of the calls that meet its other conditions. */
 static inline bool takes_call(uint32_t number, const struct ended *call)
 {
     struct probe_keep_rule *rule = &probe_inside.shared->keep.rules[number];
@@ -336,7 +337,7 @@ static SAVES_ALL __attribute__((noinline)) struct valued *take_values(struct thr
     return NULL;
 }
 
-/* The values of an open call by which it is a request. NULL: it is none, or there is no room. */
+/* Values of an open call that make it a request. NULL: none, or no room. */
 static inline struct valued *take_request(struct thread *thread, struct record *record,
                                           uint32_t count)
 {
@@ -421,7 +422,7 @@ static SAVES_ALL __attribute__((noinline)) void keep_end(struct thread *thread,
     if (!valued)
         return;
     valued->is_busy = 0;
-    /* Reading memory takes microseconds, which are not the caller's time. */
+    /* Reading memory takes microseconds that are not the caller's. */
     const uint64_t took = probe_ticks() - now, usual = probe_inside.shared->cost.whole;
     if (exit == PROBE_EXIT_RETURN) /* others subtract it together */
         add(&caller->probe_ticks, took > usual ? took - usual : 0);

@@ -1,9 +1,8 @@
-/* Switches all probes off when their lease ends: tracer and keeper were killed, or a deadline
- * passed during a stop of the tracer. */
+/* Switches all probes off at their lease's end: tracer and keeper were killed, or a deadline passed
+ * while the tracer was stopped. */
 #include "agent/probe/inside.h"
 
-/* The machine may have paused (virtual ones do) before the tracer could renew. False: already
- * extended. */
+/* A (virtual) machine may have paused before the tracer could renew. False: already extended. */
 static bool extend(struct probe_shared *shared, uint64_t lease, uint64_t now)
 {
     const uint64_t deadline = atomic_load_explicit(&shared->renewal.deadline, memory_order_relaxed),

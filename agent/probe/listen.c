@@ -1,5 +1,5 @@
 /* The tracing agent's thread that serves tracers without ptrace, if PROBE_VARIABLE=listen. It has
- * no descriptors of the program, no capabilities and no signals. */
+ * no capabilities, no signals, and none of the program's descriptors. */
 #include "agent/probe/inside.h"
 
 #include "base/compat.h"
@@ -83,8 +83,8 @@ static void turn_off(const struct probe_shared *shared)
         inside_call(SYS_close, memory, 0, 0, 0, 0, 0);
 }
 
-/* A thread may stay in a probe and write to figures later. Pages are freed now, addresses some
- * traces later. */
+/* A thread may stay in a probe and write figures later. Pages are freed now, addresses some traces
+ * later. */
 static void retire(struct probe_shared *shared)
 {
     static struct {
@@ -169,7 +169,7 @@ static void give_up_rights(void)
     inside_call(SYS_capset, (long)&header, (long)none, 0, 0, 0, 0);
 }
 
-/* Uses a copy of the program's descriptors, which may be closed and reused. */
+/* Uses a copy of the program's descriptor table, whose numbers may be closed and reused. */
 static void listen(void)
 {
     inside_call(SYS_prctl, SET_NAME, (long)"sprof", 0, 0, 0, 0);

@@ -1,5 +1,5 @@
-/* Replaces the loader's function for debuggers: called after libraries are mapped, before they are
- * relocated or constructed, and after unmapping. The thread waits until the tracer has placed
+/* Replaces the loader's function for debuggers: called after libraries are mapped, before
+ * relocation and constructors, and after unmapping. The thread waits until the tracer has placed
  * probes. */
 #include "agent/probe/inside.h"
 

@@ -94,8 +94,8 @@ static inline void log_end(struct thread *thread, const struct record *record, u
                probe_log_header(position, PROBE_LOG_END, exit, record->node & DEPTH, function));
 }
 
-/* Fills room that was taken and never filled: the recorder would wait for it. Not while a handler
- * has interrupted a probe. */
+/* Fills room taken and never filled, for which the recorder would wait. Not while a handler has
+ * interrupted a probe. */
 static inline void log_mend(struct thread *thread)
 {
     const uint64_t head = thread->ring->head;

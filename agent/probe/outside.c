@@ -17,7 +17,7 @@ SAVES_ALL int probe_outside_entered(uint32_t number, uint64_t slot, const struct
     const uint64_t return_address = *(const uint64_t *)(uintptr_t)slot;
     const bool is_tail = is_in_thunks(return_address, probe_thunks, PROBE_THUNKS),
                has_jumped = is_tail && record->serial == thread->serial;
-    /* Calls below were left, say by an exception whose cleanup calls this. They end where it is
+    /* Calls below were left, e.g. by an exception whose cleanup calls this. They end where it is
      * caught or continues; until then nothing is measured. */
     const uint64_t innermost = thread->innermost->slot;
     if (is_own(thread, slot) && is_own(thread, innermost) && innermost <= slot && !has_jumped)

@@ -9,8 +9,8 @@ static void put_back(const struct record *record, uint64_t slot)
 }
 
 /* A function that ends with a jump through the GOT continues until its callee returns (probe_jump).
- * Its call point ends: the new one takes the record. Returns whether such a function exists; the
- * slot then holds the address to which both return. */
+ * Its call point ends: the new one takes the record. Returns whether there is such a function; then
+ * the slot holds the address to which both return. */
 static bool jump_from(struct thread *thread, struct record *point, uint64_t slot,
                       const struct probe_stat *next, uint64_t now)
 {

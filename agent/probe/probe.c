@@ -1,5 +1,5 @@
-/* Begins traced calls: fills and counts their records. No system call, no libc, no lock, only
- * general registers; a signal may interrupt and re-enter it anywhere. */
+/* Begins traced calls: fills and counts their records. No system call, libc or lock, only general
+ * registers; a signal may interrupt and re-enter it anywhere. */
 #include "agent/probe/call.h"
 #include "agent/probe/early.h"
 #include "agent/probe/heap.h"
@@ -8,7 +8,7 @@
 
 /* == Coverage == */
 
-/* A probe that ends other calls continues to do so. */
+/* A probe that ends other calls goes on with that. */
 static SAVES_ALL __attribute__((noinline)) void cover(uint32_t function, uint8_t tiers)
 {
     struct probe_shared *shared = probe_inside.shared;
@@ -32,7 +32,7 @@ static bool is_there(uint64_t address)
     return inside_call(SYS_rt_sigprocmask, NO_SUCH_WAY, (long)address, 0, BYTES, 0, 0) == -EINVAL;
 }
 
-/* True if they are near and no page between is missing: stacks end at one. */
+/* No page between is missing: stacks end at one. */
 static bool is_one_stack(const struct thread *thread, uint64_t low, uint64_t high)
 {
     enum { NEAR = 256 << 10 };
@@ -50,8 +50,8 @@ static bool can_lead_to(const struct thread *thread, uint64_t slot, uint64_t tar
                                 : is_one_stack(thread, slot, target);
 }
 
-/* The stack pointer that a longjmp sets. It must be higher on the same stack; 0: it is not, as when
- * coroutines are switched. glibc rotates and mixes it with a secret; musl stores it plainly. */
+/* The stack pointer of a longjmp; 0: not higher on the same stack, as at coroutine switches. glibc
+ * rotates and mixes it with a secret; musl stores it plainly. */
 static uint64_t jump_target(const struct thread *thread, uint64_t buffer, uint64_t slot)
 {
     enum { STACK_POINTER = 6 };
@@ -64,8 +64,8 @@ static uint64_t jump_target(const struct thread *thread, uint64_t buffer, uint64
     return can_lead_to(thread, slot, stored) ? stored : 0;
 }
 
-/* Whether pthread_exit or cancellation use it: glibc keeps its address (`cleanup_jmp_buf`) a few
- * words behind the thread's id. */
+/* pthread_exit or cancellation: glibc keeps its buffer's address (`cleanup_jmp_buf`) a few words
+ * behind the thread's id. */
 static bool ends_thread(uint64_t buffer)
 {
     enum { WORDS = 8 };
@@ -100,7 +100,7 @@ static void end_between(struct thread *thread, uint64_t low, uint64_t high, uint
     }
 }
 
-/* An exception was caught, or continues after cleanup, above a slot on a foreign stack. */
+/* Above a slot on a foreign stack an exception was caught, or continues after cleanup. */
 static void leave_thrown(struct thread *thread, uint64_t slot, uint64_t now)
 {
     if (is_one_stack(thread, thread->thrown_at, slot))
@@ -228,7 +228,7 @@ static inline bool is_thunk(uint64_t address)
     return is_in_thunks(address, probe_thunks, PROBE_THUNKS);
 }
 
-/* Returns to its thunk, but is not in the chain: it belongs to its caller. */
+/* Returns to its thunk, but is not in the chain; it counts as its caller's. */
 static SAVES_ALL __attribute__((noinline)) int
 see_bytes(struct thread *thread, uint32_t function, uint64_t slot, const struct probe_saved *saved)
 {
@@ -267,7 +267,7 @@ static inline void pass(struct thread *thread, uint32_t function, uint8_t tiers,
     add(&thread->stats[function].counted, 1);
 }
 
-/* It counts after logging: a signal handler may leave it before. `since`: beginning of work that is
+/* Counts after logging, as a signal handler may leave before. `since`: beginning of work that is
  * not the caller's; 0: none. */
 static inline void begin_call(struct thread *thread, struct record *record, struct record *caller,
                               uint32_t function, const struct probe_saved *saved, uint64_t since)

@@ -1,5 +1,4 @@
-/* Handles <sprof.h>: writes what a traced program reports about its calls into the thread's
- * ring. */
+/* Handles <sprof.h>: writes a traced program's remarks on its calls into the thread's ring. */
 #ifndef SPROF_AGENT_PROBE_REMARK_H
 #define SPROF_AGENT_PROBE_REMARK_H
 

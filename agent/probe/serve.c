@@ -44,8 +44,8 @@ static bool is_error(long result)
     return result < 0 && result > -4096;
 }
 
-/* Only used pages exist, even after mlockall: maps inaccessible memory, unlocks it, then opens it.
- * A later mlockall stops at a page `guard` bytes on (Linux 6.15; private memory 6.13). */
+/* Makes pages exist only when used, even after mlockall: maps inaccessible memory, unlocks it,
+ * opens it. A later mlockall stops at a page `guard` bytes on (Linux 6.15; private memory 6.13). */
 static long map_lazily(uint64_t address, uint64_t size, int flags, int fd, uint64_t guard)
 {
     const long at = map(address, size, PROT_NONE, flags | MAP_NORESERVE, fd);
@@ -102,7 +102,7 @@ static uint64_t *map_alive(void)
 #ifdef PROBE_MAPPED
 
 /* The control block may be missing, short or unknown. At 0x10 and 0x18 glibc has its address and 0
- * or 1 (multithreaded); musl has addresses or zeros. */
+ * or 1 (multithreaded), musl addresses or zeros. */
 static uint32_t find_tid(uint32_t tid)
 {
     static union {

@@ -1,5 +1,5 @@
-/* Starts the tracing agent in a program: restores the environment, connects to the tracer and waits
- * for all probes. It runs before other constructors, so it only makes system calls. */
+/* Starts the tracing agent: restores the environment, connects to the tracer, waits for all probes.
+ * It runs before other constructors, so it only makes system calls. */
 #include "agent/probe/inside.h"
 
 #include <errno.h>
@@ -125,8 +125,8 @@ static void meet(int socket_fd)
 /* Tracers find the section by name. */
 static volatile __attribute__((section(PROBE_BEGAN_WITH), used)) uint32_t began_with;
 
-/* Constructors run right below the arguments, but a borrowed thread's stack is far below or
- * elsewhere. */
+/* Constructors run right below the arguments; a borrowed thread's stack is far below or elsewhere.
+ */
 static bool is_beginning(char *const *arguments)
 {
     enum { NEAR = 8192 };

@@ -43,7 +43,7 @@ static void renew(struct thread *thread)
     thread->is_shared = false;
 }
 
-/* A handler may do the same, begin the thread, and another rely on that, so pointers stay valid. */
+/* A handler may reset and begin the thread, and another rely on that, so pointers stay valid. */
 static void reset(struct thread *thread)
 {
     thread->innermost = &thread->root;

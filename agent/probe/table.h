@@ -1,5 +1,5 @@
-/* Finds the running thread's data for the tracing agent: thread-local, or without a loader
- * (PROBE_MAPPED) in a table by thread pointer and id. */
+/* Finds the running thread's data: thread-local, or without a loader (PROBE_MAPPED) in a table by
+ * thread pointer and id. */
 #ifndef SPROF_AGENT_PROBE_TABLE_H
 #define SPROF_AGENT_PROBE_TABLE_H
 

@@ -137,8 +137,8 @@ struct vector {
 _Static_assert(offsetof(struct thread, claim) == offsetof(struct thread, generation) + 8,
                "wiped together");
 
-/* Finds the forked thread by id. Its data leads to the parent's slab, or does not exist if the
- * thread never had a probe. Other threads' control blocks are gone. */
+/* Finds the forked thread by id. Its data leads to the parent's slab, or is missing if it never had
+ * a probe. Other threads' control blocks are gone. */
 static void renew_forked(const struct probe_shared *shared, uint32_t pid)
 {
     const uint32_t used = atomic_load(&shared->slabs_used);

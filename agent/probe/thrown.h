@@ -44,9 +44,9 @@ static inline bool is_text(const char *text, const char *wanted)
 
 /* == C++ ==
  *
- * Mangled type, and text in standard classes (Itanium C++ ABI: exception handling 2.2.1, type_info
- * 2.9.4, 2.9.5). libstdc++ and libc++abi put the type 80 bytes before the unwinder's header, the
- * object 32 bytes after it. */
+ * Mangled type, and text in standard classes (Itanium C++ ABI: exception handling 2.2.1,
+ * type_info 2.9.4, 2.9.5). libstdc++ and libc++abi put the type 80 bytes before the unwinder's
+ * header, the object 32 bytes after it. */
 
 /* The exception class's low byte marks one rethrown by reference. */
 static inline bool find_thrown(const struct thread *thread, uint64_t header, uint64_t kind,
@@ -119,10 +119,10 @@ static inline bool find_cxx(const struct thread *thread, uint64_t header, uint64
 
 /* == Rust ==
  *
- * library/panic_unwind: behind the header, and in later versions the address of a zero byte, is a
- * Box<dyn Any>: the payload's address and that of its table, which begins with drop, size and
- * alignment. It does not name the type, so a payload is a text if it is as large as &str or String
- * and leads to one. The words of a String have no fixed order. */
+ * library/panic_unwind: after the header, and in later versions the address of a zero byte, is a
+ * Box<dyn Any>: addresses of payload and table, which begins with drop, size and alignment. No
+ * type is named, so a payload is a text if it is as large as &str or String and leads to one. A
+ * String's words have no fixed order. */
 
 static inline bool is_zero_at(const struct thread *thread, uint64_t from, uint64_t now)
 {
@@ -178,8 +178,8 @@ static inline void find_rust(const struct thread *thread, uint64_t header, struc
 /* == Ada ==
  *
  * GNAT's System.Exceptions.Machine: 64 bytes of header, then Ada.Exceptions.Exception_Occurrence:
- * identity, the header's address, length and text. The identity is a record of
- * System.Standard_Library: language, length and address of the name. */
+ * identity, header's address, length and text. The identity is a System.Standard_Library record:
+ * language, length and address of the name. */
 
 static inline bool find_ada(const struct thread *thread, uint64_t header, struct thrown_said *said,
                             uint64_t now)
@@ -200,7 +200,7 @@ static inline bool find_ada(const struct thread *thread, uint64_t header, struct
 
 /* == All == */
 
-/* The language whose exceptions are of that class. -1: none that is known. */
+/* By an exception's class. -1: unknown. */
 static inline int language_of(uint64_t kind)
 {
     static const struct {

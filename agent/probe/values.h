@@ -10,8 +10,8 @@ static inline bool keeps_calls(void)
     return probe_inside.shared->extras & PROBE_KEEP;
 }
 
-/* Under construction after the thread's ring: the program's stack may lack room. A signal handler
- * skips values while `is_busy`. */
+/* Built behind the thread's ring, as the program's stack may lack room. A signal handler skips
+ * values while `is_busy`. */
 struct valued {
     uint64_t is_busy;
     uint64_t thrown;      /* header of the exception that leaves calls */
@@ -22,8 +22,8 @@ struct valued {
     uint8_t pieces[PROBE_PIECES_BYTES];
 };
 
-/* Pieces copied at entry. Calls end without a note, but a later call at or above their slot shows
- * it. The oldest copies are lost first. */
+/* Pieces copied at entry. A call ends without a note, but a later call at or above its slot shows
+ * that. The oldest are lost first. */
 struct early {
     uint64_t slot, begin;
     uint32_t bytes;
@@ -59,8 +59,8 @@ static inline struct early *early_of(const struct thread *thread, uint64_t numbe
 
 /* == Words of arguments == */
 
-/* A call's six argument words are in the record of the slot above, if unused, else far away. It
- * is used if the caller's frame is empty. Return address and serial there stay. After a jump the
+/* A call's six argument words are in the record of the slot above, if unused (it is used if the
+ * caller's frame is empty), else far away. Return address and serial there stay. After a jump the
  * callee has the words. calls.S does the same. */
 enum { FAR_RECORDS = 33 }; /* low bits differ from the record's: no false conflicts in the CPU */
 static inline uint64_t *words_of(const struct record *record)
@@ -149,16 +149,16 @@ static inline bool may_read(const struct thread *thread, uint64_t now)
     return true;
 }
 
-/* Whether a function with that frame runs on the thread's own stack. Where that ends varies: a
- * coroutine's may be right below it. */
+/* A function with that frame runs on the thread's own stack, whose end varies: a coroutine's may be
+ * right below. */
 static inline bool is_in_own_stack(const struct thread *thread, uint64_t frame)
 {
     const uint64_t bottom = probe_stack_bottom(probe_own_thread());
     return bottom ? frame >= bottom && frame < thread->high : is_own(thread, frame);
 }
 
-/* Copies up to a missing page; where it runs on the thread's own stack, from that without a system
- * call. Returns the bytes copied; -1: not allowed now. */
+/* Copies up to a missing page; on the thread's own running stack without a system call. Returns the
+ * bytes copied; -1: not allowed now. */
 static inline int64_t read_memory(const struct thread *thread, void *to, uint64_t from,
                                   uint64_t size, uint64_t now)
 {

@@ -1,5 +1,5 @@
-/* Ends the calls of a child of vfork where it executes a program. It shares the memory and
- * the stack of its parent's thread, which would find them open at its next probe. */
+/* Ends the calls of a vfork child when it executes a program. It shares memory and stack with its
+ * parent's thread, which would find them open at its next probe. */
 #include "agent/probe/call.h"
 
 /* The process's own: a system filter would answer to getpid, and then none is asked. */

@@ -24,8 +24,8 @@ void probe_warn(const struct probe_warning *noted)
 }
 
 /* libc keeps the stack's block, size and guard size behind the thread pointer; musl has two words
- * between. glibc's own lie at a page's end and never cross it, and what a thread of a bare clone
- * has there may end with the page. 0: not found. */
+ * between. glibc's lie at a page's end and never cross it; a bare clone's data may end with the
+ * page. 0: not found. */
 static uint64_t find_bottom(const struct thread *thread, uint64_t pointer)
 {
     enum {
