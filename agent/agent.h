@@ -24,9 +24,9 @@ enum {
     AGENT_MAGIC = 0x47415053, /* "SPAG" */
     AGENT_VERSION = 6,
     AGENT_SLOTS = 4096,        /* threads sampled at once in a process */
-    AGENT_RING_MIN = 16 << 10, /* of a thread's ring: a power of two */
+    AGENT_RING_MIN = 16 << 10, /* bytes of a thread's ring: a power of two */
     AGENT_RING_MAX = 256 << 10,
-    AGENT_SLICE_MAX = 64512, /* of a stack; a record's size has 16 bits */
+    AGENT_SLICE_MAX = 64512, /* bytes of a stack in a record, whose size has 16 bits */
     AGENT_PATH_MAX = 4096,
     AGENT_REQUESTS = 16,
     AGENT_TAILS = 64,           /* at once */
@@ -36,7 +36,7 @@ enum {
 /* == Messages == */
 
 enum agent_hello_flags {
-    AGENT_HELLO_FORKED = 1, /* by fork, not by execve */
+    AGENT_HELLO_FORKED = 1, /* the process began by fork */
 };
 
 /* In the hello, and after changes in agent_control. */
@@ -49,7 +49,7 @@ enum agent_standing {
 
 /* Why a started program has no agent. */
 enum agent_left_out {
-    AGENT_LEFT_OUT_KIND,        /* of file */
+    AGENT_LEFT_OUT_KIND,        /* the file's kind */
     AGENT_LEFT_OUT_PLACE,       /* library or socket is out of reach */
     AGENT_LEFT_OUT_DESCRIPTORS, /* in a child of fork, at the limit */
     AGENT_LEFT_OUT_REASONS
@@ -88,7 +88,7 @@ enum agent_event {
 
 enum agent_state { AGENT_RUN, AGENT_PAUSE };
 
-/* Of the threads' timers. */
+/* Clock of the threads' timers. */
 enum agent_clock {
     AGENT_CLOCK_CPU,  /* CPU time in ticks: no system call ends early */
     AGENT_CLOCK_WALL, /* waiting threads are sampled; some of their calls end early */

@@ -68,7 +68,7 @@ struct probe_hello {
     uint64_t debug;        /* the loader's _r_debug (<link.h>); 0: unknown */
     uint64_t notify;       /* the loader calls it when libraries change */
     uint64_t loaded;       /* the agent's replacement */
-    /* Of the threads' data. Address 0: the data is thread-local. */
+    /* Table of the threads' data. Address 0: the data is thread-local. */
     struct probe_table table;
     int64_t thread;        /* offset of the data: from the thread pointer, or in the table's slot */
     uint64_t thread_bytes; /* all zero before the first probe */
@@ -173,15 +173,15 @@ enum probe_tier {
     PROBE_QUIET = 0x80 /* flag of LEAVE and higher tiers: counts nothing */
 };
 
-/* With PROBE_COVER. */
+/* A function's first call, with PROBE_COVER. */
 struct probe_hit {
     _Atomic uint64_t first; /* ticks; 0: not called */
     _Atomic uint32_t tid;   /* written last; 0: not called */
     _Atomic uint32_t pid;   /* written before `tid` */
 };
 
-/* Of a function in a thread. Times are ticks of the processor's counter minus the calibrated cost
- * of probes, so a sum over very short calls may be negative. */
+/* Figures of a function in a thread. Times are ticks of the processor's counter minus the
+ * calibrated cost of probes, so a sum over very short calls may be negative. */
 struct probe_stat {
     uint64_t calls; /* timed; `calls - ended` are open */
     uint64_t ended;
@@ -235,7 +235,7 @@ enum {
 #define PROBE_NODE_PARENT(key) ((uint32_t)((key) >> 32) & 0xffff)
 #define PROBE_NODE_DEPTH(key) ((uint32_t)((key) >> 48))
 
-/* Flags. */
+/* Flags: what is done with calls. */
 enum probe_extra {
     PROBE_PATHS = 1,          /* figures by path */
     PROBE_CALLERS = 2,        /* paths of two: caller and function */

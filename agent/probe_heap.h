@@ -10,7 +10,7 @@
 #include <stdatomic.h>
 #include <stdint.h>
 
-/* Of an allocator's function. */
+/* What an allocator's function does. */
 enum probe_heap_operation {
     PROBE_HEAP_NONE,
     PROBE_HEAP_ALLOCATE,         /* size → block */

@@ -170,7 +170,7 @@ struct probe_kept_values {
     uint8_t language; /* enum probe_language */
     uint16_t error;   /* at the return; PROBE_NO_ERROR: unknown */
 };
-/* Of an exception's names. */
+/* Language of an exception's names. */
 enum probe_language { PROBE_CXX, PROBE_RUST, PROBE_ADA };
 enum {
     PROBE_VALUES_UNITS = 3,
@@ -186,7 +186,7 @@ enum {
 };
 _Static_assert(sizeof(struct probe_kept_values) == PROBE_VALUES_UNITS * PROBE_UNIT_BYTES, "units");
 
-/* Without values. */
+/* Of a kept call without values. */
 enum { PROBE_KEPT_UNITS = 2 };
 
 /* The program's remark on its calls (<sprof.h>), in a kept call's units (PROBE_LOG_ONLY). Text
