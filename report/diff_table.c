@@ -5,6 +5,7 @@
 #include "report/utf8_text.h"
 
 #include <inttypes.h>
+#include <string.h>
 
 /* In formats for people. */
 enum { USUAL_ROWS = 40 };
@@ -167,6 +168,23 @@ static void put_row(struct table *table, struct diff_comparison *comparison,
         report_table_put_text(table, comparison->rows.items[index].module);
 }
 
+/* A verdict that no row has stands once below them, instead of in each. */
+static void gather_undecided(struct table *table)
+{
+    const size_t rows = report_table_rows(table);
+    size_t column;
+    if (report_table_find_column(table, "verdict", strlen("verdict"), &column, NULL))
+        return;
+    for (size_t row = 0; row < rows; row++)
+        if (strcmp(report_table_cell(table, row, column)->text, change_words[MODEL_UNDECIDED]) != 0)
+            return;
+    if (!rows)
+        return;
+    table->columns[column].only_data = true;
+    if (sprof_vec_push(&table->notes, "no row has a verdict: it needs 3 runs a side"))
+        table->failed = true;
+}
+
 static const char *title_of(struct diff_comparison *comparison)
 {
     char text[160];
@@ -266,6 +284,8 @@ int report_diff_write_table(FILE *out, struct diff_comparison *comparison,
         put_row(&table, comparison, result, index);
         shown++;
     }
+    if (brief)
+        gather_undecided(&table);
     table.title = title_of(comparison);
     table.note = note_of(comparison, result);
     table.left_out = footer_of(comparison, result, shown);

@@ -173,7 +173,12 @@ too_few)
     "$SPROF" diff --fail-if 'grown > 5 %' a1.db b1.db >"$work/out" 2>"$work/err"
     [ $? = 4 ] || fail "one run a side was judged"
     grep -q 'needs 3 runs' "$work/err" || fail "the message does not say what is needed"
-    "$SPROF" diff a1.db b1.db | grep -q 'needs 3 runs' || fail "a verdict without three runs"
+    "$SPROF" diff a1.db b1.db >"$work/out"
+    grep -q 'needs 3 runs' "$work/out" || fail "a verdict without three runs"
+    # What holds for all rows stands once below them; programs have it in each.
+    grep 'hot' "$work/out" && ! grep 'hot' "$work/out" | grep -q 'needs 3 runs' || fail "rows repeat it: $(cat "$work/out")"
+    [ "$(grep -c 'no row has a verdict: it needs 3 runs a side' "$work/out")" = 1 ] || fail "$(cat "$work/out")"
+    "$SPROF" diff --format csv a1.db b1.db | grep hot | grep -q 'needs 3 runs' || fail "a row without its verdict"
     # Nothing in common cannot be judged either.
     side b other cold=3000
     status 4 --fail-if 'grown > 5 %'
