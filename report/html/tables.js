@@ -47,7 +47,7 @@ class Table {
             return unit === 'ch' && narrow && column.class !== 'code' ? Math.min(Math.max(130, 0.42 * room), number * units.ch) : number * units[unit];
         };
         const sum = columns => columns.reduce((total, column) => total + least(column), 0);
-        this.columns = this.all;
+        this.columns = this.all.filter(column => !column.absent?.());
         for (let rank = 4; rank > 0 && sum(this.columns) > room; rank--)
             this.columns = this.columns.filter(column => column.rank !== rank);
         this.lacksModules = !this.columns.some(column => column.key === 'module');

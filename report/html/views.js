@@ -187,6 +187,26 @@ function namesakes({functions}, list) {
     return new Set(list.filter(fn => counts.get(functions.shown[fn]) > 1));
 }
 
+// What distinguishes functions of a list that have one name in modules of one name: function → its text, and where
+// that begins to differ. These are the paths of their modules, else the lines where they are declared, else both.
+function placesOf({functions, modules, files}, list) {
+    const groups = new Map(), places = new Map();
+    for (const fn of list) {
+        const key = `${functions.shown[fn]}\0${modules[functions.module[fn]].name}`;
+        groups.has(key) ? groups.get(key).push(fn) : groups.set(key, [fn]);
+    }
+    const path = fn => modules[functions.module[fn]].path || '';
+    const line = fn => functions.file[fn] ? `${files[functions.file[fn]]}:${functions.line[fn]}` : '';
+    const both = fn => [path(fn), line(fn)].filter(Boolean).join(' · ');
+    for (const group of groups.values()) {
+        const differ = of => new Set(group.map(of)).size === group.length;
+        const texts = group.length > 1 ? group.map([path, line, both].find(differ) || both) : [], [first = ''] = texts;
+        const differs = [...first].findIndex((letter, i) => texts.some(text => text[i] !== letter));
+        texts.forEach((text, i) => places.set(group[i], {text, last: differs > 0 ? first.lastIndexOf('/', differs - 1) + 1 : 0}));
+    }
+    return places;
+}
+
 // The room, in pixels, for the last component of a name, some of its scopes and what stands beside it.
 function roomOfName(app, fn, alike) {
     const {functions} = app.data, scopes = functions.last[fn] ? 2 : 0, letters = functions.shown[fn].length - functions.last[fn] + scopes;
@@ -262,6 +282,8 @@ class FunctionsView {
             ...columns,
             {key: 'module', title: 'module', rank: app.event().calls ? 3 : 2, width: 'minmax(6rem, 11rem)', value: row => moduleName(app, row.id),
                 text: row => moduleName(app, row.id)},
+            {key: 'at', title: 'at', rank: 1, class: 'name', width: 'minmax(16ch, 1fr)', absent: () => !this.places?.size, value: row => this.places.get(row.id)?.text || '',
+                text: row => nameElement(this.places.get(row.id)?.text || '', this.places.get(row.id)?.last), tip: row => this.places.get(row.id)?.text},
         ], {opened: row => app.openFunction(row.id), menu: (event, row) => app.menuOf.open(event, row.id)});
     }
 
@@ -276,6 +298,10 @@ class FunctionsView {
             ...(state.module < 0 ? [] : [element('button', {class: 'chip', onclick: () => app.set({module: -1})},
                 `only ${data.modules[state.module].name}  ✕`)]));
         this.alike = namesakes(data, rows.map(row => row.id));
+        const had = this.places?.size;
+        this.places = placesOf(data, rows.map(row => row.id));
+        if (!had !== !this.places.size)
+            this.table.chooseColumns();
         this.table.show(rows);
     }
 }

@@ -67,6 +67,32 @@ def names(browser, work):
         raise SystemExit("n does not switch between short and full names")
 
 
+def namesakes(browser, work):
+    """Functions of one name, in modules of one name or in one module, have the column that distinguishes them."""
+    stacks = [f"main;/opt/{node}/bin/node!{name} {count}" for node, name, count in (("v18", "run", 9), ("v20", "run", 8), ("v20", "once", 7))]
+    page = page_of_stacks(browser, work, stacks + ["main;lib.so!get 6", "main;lib.so!put 5"])
+    page.tab("functions")
+    def places():
+        at = page.columns("functions").index("at")
+        return sorted((plain(row[0]), row[at]) for row in page.rows("functions")[0] if row[at])
+    if places() != [("run", "/opt/v18/bin/node"), ("run", "/opt/v20/bin/node")]:
+        raise SystemExit(f"two modules of one name: {places()}")
+    # Those of a search alone do not look alike, and the column goes.
+    browser.run("sprof.set({search: 'get'})")
+    browser.until("return document.querySelector('.share').textContent.endsWith('%')")
+    if "at" in page.columns("functions"):
+        raise SystemExit("there is a column that distinguishes nothing")
+    # In one module, by where they are declared.
+    recording = os.path.join(work, "stacks.db")
+    with sqlite3.connect(recording) as database:
+        database.execute("UPDATE function SET name = 'get', file = '/src/' || name || '.c', line = 7 WHERE name IN ('get', 'put')")
+    database.close()
+    page = Page(browser, make_page(work, recording))
+    page.tab("functions")
+    if [place for place in places() if place[0] == "get"] != [("get", "/src/get.c:7"), ("get", "/src/put.c:7")]:
+        raise SystemExit(f"one module: {places()}")
+
+
 def header(browser, work):
     """The header takes little room, has the program's own numbers, and is orange where the numbers are not to be trusted."""
     recording = os.path.join(work, "split.db")
@@ -534,4 +560,4 @@ def filters(browser, work):
 
 
 if __name__ == "__main__":
-    sys.exit(main(names, header, traces, single_calls, drill, time, waits, filters))
+    sys.exit(main(names, namesakes, header, traces, single_calls, drill, time, waits, filters))
