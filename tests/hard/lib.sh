@@ -31,18 +31,27 @@ record() {
     expect 0 "$SPROF" record -m full -F "$rate" --keep-failed -o t.db "$@"
 }
 
-# attach COMMAND…: starts it, waits until it works, records two and a half seconds of it. Runs
+# attach COMMAND…: starts it, waits until it works, records two and a half seconds of its user time. Runs
 # $before_attach in between.
 before_attach=true
 attach() {
+    local target recorder
     start "$@"
-    wait_until 60 works_for_a_while "$child"
+    target=$child
+    wait_until 60 has_worked "$target" 10
     $before_attach || fail "$before_attach"
-    expect 0 "$SPROF" record -m full -F "$rate" --keep-failed -o t.db -p "$child" --duration 2.5s
-    kill -9 "$child"
+    start "$SPROF" record -m full -F "$rate" --keep-failed -o t.db -p "$target" --duration 60s >out 2>err
+    recorder=$child
+    wait_until 60 has_worked "$target" $(($(user_time "$target") + 250))
+    kill -INT "$recorder"
+    wait "$recorder" || fail "exit status $?"
+    kill -9 "$target"
 }
-works_for_a_while() { # user time, in clock ticks
-    [ "$(sed -E 's/.*\) //' "/proc/$1/stat" | cut -d ' ' -f 12)" -ge 10 ]
+user_time() { # in clock ticks
+    sed -E 's/.*\) //' "/proc/$1/stat" | cut -d ' ' -f 12
+}
+has_worked() {
+    [ "$(user_time "$1")" -ge "$2" ]
 }
 
 # ---- What must hold -----------------------------------------------------------------------------
