@@ -1,5 +1,6 @@
 #include "sampler/perf/events.h"
 
+#include "sampler/compat.h"
 #include "sampler/perf/event_config.h"
 
 #include <CUnit/CUnit.h>
@@ -25,7 +26,7 @@ static void test_new_flags_are_dropped(void)
     attr.exclude_callchain_user = attr.exclude_callchain_kernel = 1;
     attr.read_format |= UINT64_C(1) << 60;
     CU_ASSERT_EQUAL(perf_open_dropping(&attr, 0, -1, -1), -EINVAL);
-    CU_ASSERT_FALSE(attr.build_id);
+    CU_ASSERT_FALSE(SPROF_PERF_BUILD_ID(&attr));
     CU_ASSERT_FALSE(attr.comm_exec);
 }
 
