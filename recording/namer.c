@@ -14,7 +14,7 @@ static const uint64_t age_max_ns = UINT64_C(600) * 1000000000;
 
 struct kept {
     struct recording_session open;
-    uint64_t bytes, used_ns;
+    uint64_t bytes;
 };
 
 struct recording_namer {
@@ -96,24 +96,26 @@ int recording_namer_take(struct recording_namer *namer, const struct image *imag
     return 0;
 }
 
-/* Under the mutex. Those that have to go are closed without it. */
-static bool is_too_much(const struct recording_namer *namer, uint64_t now_ns)
+/* One that has to go: it is too old, or there are too many; SIZE_MAX: none. Under the mutex. */
+static size_t find_surplus(const struct recording_namer *namer, uint64_t now_ns)
 {
-    return namer->kept.count && (namer->kept.count > SESSIONS_MAX || namer->bytes > bytes_max ||
-                                 now_ns - namer->kept.items[0].open.began_ns > age_max_ns);
+    for (size_t i = 0; i < namer->kept.count; i++)
+        if (now_ns - namer->kept.items[i].open.began_ns > age_max_ns)
+            return i;
+    return namer->kept.count > SESSIONS_MAX || namer->bytes > bytes_max ? 0 : SIZE_MAX;
 }
 
 static void close_surplus(struct recording_namer *namer, uint64_t now_ns)
 {
     for (;;) {
         pthread_mutex_lock(&namer->mutex);
-        const bool is_full = is_too_much(namer, now_ns);
-        struct recording_session oldest =
-            is_full ? take_at(namer, 0) : (struct recording_session){0};
+        const size_t at = find_surplus(namer, now_ns);
+        struct recording_session surplus =
+            at != SIZE_MAX ? take_at(namer, at) : (struct recording_session){0};
         pthread_mutex_unlock(&namer->mutex);
-        if (!is_full)
+        if (at == SIZE_MAX)
             return;
-        recording_session_close(&oldest);
+        recording_session_close(&surplus); /* takes long: without the mutex */
     }
 }
 

@@ -3,6 +3,11 @@
 
 #include <sys/stat.h>
 
+static uint64_t ns_of(const struct timespec *time)
+{
+    return (uint64_t)time->tv_sec * 1000000000 + (uint64_t)time->tv_nsec;
+}
+
 struct recording_file recording_file_of(const struct image *image)
 {
     struct stat facts;
@@ -12,14 +17,16 @@ struct recording_file recording_file_of(const struct image *image)
         .device = facts.st_dev,
         .inode = facts.st_ino,
         .size = facts.st_size,
-        .changed_ns = (uint64_t)facts.st_mtim.tv_sec * 1000000000 + (uint64_t)facts.st_mtim.tv_nsec,
+        .changed_ns = ns_of(&facts.st_mtim),
+        .noted_ns = ns_of(&facts.st_ctim),
     };
 }
 
 bool recording_file_equal(const struct recording_file *left, const struct recording_file *right)
 {
     return left->inode && left->device == right->device && left->inode == right->inode &&
-           left->size == right->size && left->changed_ns == right->changed_ns;
+           left->size == right->size && left->changed_ns == right->changed_ns &&
+           left->noted_ns == right->noted_ns;
 }
 
 void recording_session_close(struct recording_session *open)

@@ -13,6 +13,7 @@ struct recording_file {
     ino_t inode; /* 0: none is known */
     off_t size;
     uint64_t changed_ns;
+    uint64_t noted_ns; /* the last change of it or of what is said about it: cannot be set */
 };
 struct recording_file recording_file_of(const struct image *image);
 bool recording_file_equal(const struct recording_file *left, const struct recording_file *right);

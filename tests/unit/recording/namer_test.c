@@ -3,6 +3,8 @@
 
 #include "tests/unit/image/fixture.h"
 
+#include <unistd.h>
+
 static const char source[] =
     "echo 'int g; int add(int n) { return g += n; } int sub(int n) { return g -= n; }' > f.c && "
     "cc -g -shared -fPIC -o f.so f.c && cp f.so same.so";
@@ -97,6 +99,58 @@ static void test_a_file_that_was_replaced_gets_another(void)
     fixture_close(&fixture);
 }
 
+/* … and of the same size, with its time of change set back. */
+static void test_a_file_that_was_written_over_gets_another(void)
+{
+    struct fixture fixture;
+    struct recording_namer *namer = recording_namer_open(true, NULL);
+    CU_ASSERT_PTR_NOT_NULL_FATAL(namer);
+    fixture_open(&fixture);
+    fixture_run(&fixture, source);
+    struct image *image = open_image(&fixture, "f.so");
+    struct recording_session open = take(namer, image);
+    CU_ASSERT_EQUAL(line_of(&open, image, "add"), 1);
+    recording_namer_give(namer, &open);
+    image_free(image);
+    fixture_run(&fixture, "cp -p f.so was.so && (echo; echo; cat f.c) > g.c && "
+                          "cc -g -shared -fPIC -o g.so g.c && cat g.so > f.so && "
+                          "truncate -s $(stat -c %s was.so) f.so && touch -r was.so f.so");
+    image = open_image(&fixture, "f.so");
+    open = take(namer, image);
+    CU_ASSERT_EQUAL(line_of(&open, image, "add"), 3);
+    recording_namer_give(namer, &open);
+    image_free(image);
+    recording_namer_free(namer);
+    fixture_close(&fixture);
+}
+
+/* An old one goes where younger ones were given back before it, too. */
+static void test_an_old_session_is_closed(void)
+{
+    struct fixture fixture;
+    struct recording_namer *namer = recording_namer_open(true, NULL);
+    CU_ASSERT_PTR_NOT_NULL_FATAL(namer);
+    fixture_open(&fixture);
+    fixture_run(&fixture, source);
+    struct image *young = open_image(&fixture, "f.so"), *old = open_image(&fixture, "same.so");
+    struct recording_session first = take(namer, young), second = take(namer, young);
+    struct recording_session aged = take(namer, old);
+    const uint64_t soon_ns = 500000000, began_ns = sprof_clock_monotonic_ns() + soon_ns;
+    aged.began_ns = began_ns - UINT64_C(600) * 1000000000;
+    recording_namer_give(namer, &first);
+    recording_namer_give(namer, &aged);
+    while (sprof_clock_monotonic_ns() <= began_ns)
+        usleep(10000);
+    recording_namer_give(namer, &second);
+    aged = take(namer, old);
+    CU_ASSERT_TRUE(sprof_clock_monotonic_ns() - aged.began_ns < UINT64_C(600) * 1000000000);
+    recording_namer_give(namer, &aged);
+    image_free(old);
+    image_free(young);
+    recording_namer_free(namer);
+    fixture_close(&fixture);
+}
+
 void sprof_suite_recording_namer(void);
 void sprof_suite_recording_namer(void)
 {
@@ -104,4 +158,7 @@ void sprof_suite_recording_namer(void)
     CU_add_test(suite, "a file has its session again", test_a_file_has_its_session_again);
     CU_add_test(suite, "a file that was replaced gets another",
                 test_a_file_that_was_replaced_gets_another);
+    CU_add_test(suite, "a file that was written over gets another",
+                test_a_file_that_was_written_over_gets_another);
+    CU_add_test(suite, "an old session is closed", test_an_old_session_is_closed);
 }
