@@ -23,6 +23,7 @@ static const struct {
 
 /* What a stack with an event comes to. */
 struct known {
+    uint64_t look_ns;
     uint32_t stack, word;
     enum why_cause cause;
 };
@@ -146,6 +147,7 @@ static int learn(struct reading *reading, const struct report_sample *sample, st
         return result ? result : SPROF_EFORMAT;
     const char *wait = strcmp(event->name, MODEL_EVENT_WALL) ? model_event_wait(event->name) : "";
     known->cause = why_cause_of(wait, reading->frames.items, reading->frames.count);
+    known->look_ns = report_dataset_is_by_looks(&reading->dataset) ? event->period : 0;
     known->word = why_add_word(reading->table, report_event_wait(event));
     known->stack = why_add_stack(reading->table, reading->app.items, reading->app.count,
                                  entry_of(reading, sample->stack));
@@ -217,6 +219,7 @@ static int take(void *context, const struct report_sample *sample)
     return sprof_vec_push(&reading->table->samples,
                           (struct why_sample){.end_ns = row->time_ns,
                                               .weight_ns = row->weight,
+                                              .look_ns = known->look_ns,
                                               .thread = sample->thread_number - 1,
                                               .stack = known->stack,
                                               .word = known->word,

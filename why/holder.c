@@ -102,7 +102,8 @@ static int order_samples(struct search *search)
 
 static bool reaches(const struct why_sample *sample, uint64_t time_ns)
 {
-    return sample->end_ns < sample->weight_ns || sample->end_ns - sample->weight_ns <= time_ns;
+    const uint64_t length_ns = why_length_ns(sample);
+    return sample->end_ns < length_ns || sample->end_ns - length_ns <= time_ns;
 }
 
 /* The sample of a thread that stands for a time: the first that ends at it or later. A thread that
@@ -189,9 +190,9 @@ static int look_at_all(struct search *search)
     for (size_t i = 0; i < table->samples.count && !result; i++) {
         const struct why_sample *sample = &table->samples.items[i];
         if (sample->thread != search->waiter || !is_wait_for_it(search, sample) ||
-            sample->end_ns < sample->weight_ns)
+            sample->end_ns < why_length_ns(sample))
             continue;
-        const uint64_t begin_ns = sample->end_ns - sample->weight_ns;
+        const uint64_t begin_ns = sample->end_ns - why_length_ns(sample);
         if (begin_ns > last_ns && search->else_looks < MOST_LOOKS)
             result = look_through(search, last_ns, begin_ns, false);
         if (!result && search->waiting_looks < MOST_LOOKS)

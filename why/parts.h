@@ -16,6 +16,13 @@ static inline bool why_is_useful(const struct why_sample *sample)
     return !sample->is_idle && sample->cause != WHY_READY;
 }
 
+/* How much of its thread's time before its end a sample stands for. */
+static inline uint64_t why_length_ns(const struct why_sample *sample)
+{
+    return sample->look_ns && sample->look_ns < sample->weight_ns ? sample->look_ns
+                                                                  : sample->weight_ns;
+}
+
 /* A stack's functions, innermost first; NULL where it has none, for then there may be no array. */
 static inline const struct why_place *why_frames(const struct why_table *table,
                                                  const struct why_stack *stack)

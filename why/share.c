@@ -58,7 +58,8 @@ static double effective(double sum, double squares)
 
 static uint64_t begin_of(const struct why_sample *sample)
 {
-    return sample->end_ns > sample->weight_ns ? sample->end_ns - sample->weight_ns : 0;
+    const uint64_t length_ns = why_length_ns(sample);
+    return sample->end_ns > length_ns ? sample->end_ns - length_ns : 0;
 }
 
 /* The time that the counted samples stand for. */
@@ -96,7 +97,8 @@ static void spread(struct slices *slices, const struct stretch *stretch,
     const size_t first =
         why_cause_is_wait(sample->cause) ? slice_at(stretch, begin_of(sample)) : last;
     const double count = (double)(last - first + 1);
-    const double weight = (double)sample->weight_ns, most = weight / WAIT_NS + 1;
+    const double weight = (double)sample->weight_ns;
+    const double most = sample->look_ns ? 1 : weight / WAIT_NS + 1;
     for (size_t i = first; i <= last; i++) {
         slices->all[i] += weight / count;
         slices->picked[i] += picked ? weight / count : 0;

@@ -97,9 +97,11 @@ struct why_thread {
 
 struct why_sample {
     uint64_t end_ns, weight_ns; /* of the time that it stands for; from the run's start */
-    uint32_t thread, stack;     /* indexes */
-    uint32_t word;              /* index into `words`: the wait, as reports call it */
-    uint32_t lock;              /* one more than that of the name of its lock; 0: it has none */
+    uint64_t look_ns;       /* one look, which weighs for threads that were not looked at, too: so
+                               much of it is its thread's; 0: all of it is */
+    uint32_t thread, stack; /* indexes */
+    uint32_t word;          /* index into `words`: the wait, as reports call it */
+    uint32_t lock;          /* one more than that of the name of its lock; 0: it has none */
     enum why_cause cause;
     bool is_idle; /* set by why_judge: a wait for work */
 };

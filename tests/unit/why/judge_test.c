@@ -443,6 +443,27 @@ static void test_one_of_two(void)
     why_table_release(&scene.table);
 }
 
+/* Looks at some of many threads weigh for the others, too, and are no long waits. */
+static void test_a_look_is_one_sample(void)
+{
+    struct scene scene = {0};
+    const uint32_t threads[] = {scene_thread(&scene, "one"), scene_thread(&scene, "two")};
+    for (unsigned i = 0; i < 200; i++)
+        scene_add(&scene, threads[i % 2], i % 2 ? WHY_LOCK : WHY_COMPUTES, 100 * (uint64_t)MS,
+                  i % 2 ? "main take:pthread_mutex_lock" : "main apply");
+    struct why_verdict of_waits = scene_judge(&scene);
+    for (size_t i = 0; i < scene.table.samples.count; i++)
+        scene.table.samples.items[i].look_ns = MS;
+    struct why_verdict of_looks = scene_judge(&scene);
+    CU_ASSERT_TRUE(of_waits.share.samples > 210);
+    CU_ASSERT_DOUBLE_EQUAL(of_looks.share.samples, 200, 1e-6);
+    CU_ASSERT_DOUBLE_EQUAL(of_looks.share.share, of_waits.share.share, 0.01);
+    CU_ASSERT_TRUE(of_looks.share.binomial > of_waits.share.binomial);
+    why_verdict_release(&of_waits);
+    why_verdict_release(&of_looks);
+    why_table_release(&scene.table);
+}
+
 /* The interval of independent samples is that of the binomial distribution; of samples that come
  * together it is wider. */
 static void test_intervals(void)
@@ -479,6 +500,7 @@ void sprof_suite_why_judge(void);
 void sprof_suite_why_judge(void)
 {
     CU_pSuite suite = CU_add_suite("why/judge", NULL, NULL);
+    CU_add_test(suite, "a look is one sample", test_a_look_is_one_sample);
     CU_add_test(suite, "a hot loop is named", test_a_hot_loop_is_named);
     CU_add_test(suite, "what is spread is not named", test_what_is_spread_is_not_named);
     CU_add_test(suite, "causes have words", test_causes_have_words);
