@@ -64,13 +64,30 @@ static bool same_place(const struct report_function *a, const struct report_func
     return !a->file || !b->file || (!strcmp(a->file, b->file) && a->line == b->line);
 }
 
-/* Marks those from `first` to before `end`, which look the same. */
-static void mark(struct by_key *by, const struct row_name *names, size_t first, size_t end)
+static int compare_texts(const char *a, const char *b)
 {
-    const struct report_function *functions = by->dataset->functions.items;
+    return a && b ? strcmp(a, b) : (a != NULL) - (b != NULL);
+}
+
+static int compare_places(const void *left, const void *right, void *context)
+{
+    const struct report_function *functions = context;
+    const struct row_name *one = left, *other = right;
+    const struct report_function *a = &functions[one->function - 1],
+                                 *b = &functions[other->function - 1];
+    int order = compare_texts(a->file, b->file);
+    order = order ? order : (a->line > b->line) - (a->line < b->line);
+    return order ? order : (a > b) - (a < b);
+}
+
+/* Marks those from `first` to before `end`, which look the same. */
+static void mark(struct by_key *by, struct row_name *names, size_t first, size_t end)
+{
+    struct report_function *functions = by->dataset->functions.items;
     bool files = true;
     if (names[first].function == names[end - 1].function)
         return;
+    qsort_r(names + first, end - first, sizeof *names, compare_places, functions);
     for (size_t i = first + 1; i < end; i++)
         if (names[i].function != names[i - 1].function &&
             same_place(&functions[names[i].function - 1], &functions[names[i - 1].function - 1]))

@@ -310,6 +310,36 @@ static void test_namesakes_are_told_apart(void)
     report_dataset_release(&dataset);
 }
 
+/* A static function of a header is in two units, and one of that name is elsewhere. */
+static void test_one_place_of_two_is_no_distinction(void)
+{
+    struct report_dataset dataset = {0};
+    const uint32_t app = add_module(&dataset, "app", MODEL_KIND_APP);
+    const uint32_t root = add_path(&dataset, 0, add_function(&dataset, app, "main"), 0);
+    const struct report_function made[] = {
+        {.name = "read", .file = "a.h", .line = 7, .start = 0x10},
+        {.name = "read", .file = "b.c", .line = 9, .start = 0x20},
+        {.name = "read", .file = "a.h", .line = 7, .start = 0x30},
+    };
+    for (unsigned i = 0; i < sizeof made / sizeof *made; i++) {
+        const struct model_function facts = {app, MODEL_KIND_APP, false};
+        add_path(&dataset, root, report_dataset_add_function(&dataset, made[i], facts), 9 - i);
+    }
+    finish_dataset(&dataset);
+    struct table table;
+    const struct report_table_options flat = {0};
+    CU_ASSERT_EQUAL(report_table_by_keys(&table, &dataset, &flat, NULL), 0);
+    CU_ASSERT_EQUAL(report_table_show(&table, "samples,function,at", NULL), 0);
+    same_text(text_of(&table, 100), "Functions by self samples                    % of 24 samples\n"
+                                    "  samples  function  at\n"
+                                    "        9  read      +0x10\n"
+                                    "        8  read      +0x20\n"
+                                    "        7  read      +0x30\n"
+                                    "        0  main\n");
+    report_table_release(&table);
+    report_dataset_release(&dataset);
+}
+
 /* Of a narrow table modules go before names are cut, and of a file its end stays. */
 static void test_places_keep_their_ends(void)
 {
@@ -351,5 +381,7 @@ void sprof_suite_report_text(void)
     CU_add_test(suite, "notes go below where there is no room",
                 test_notes_go_below_where_there_is_no_room);
     CU_add_test(suite, "namesakes are told apart", test_namesakes_are_told_apart);
+    CU_add_test(suite, "one place of two is no distinction",
+                test_one_place_of_two_is_no_distinction);
     CU_add_test(suite, "places keep their ends", test_places_keep_their_ends);
 }
