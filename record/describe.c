@@ -109,6 +109,15 @@ static int describe_event(struct record_session *session, const struct sampler_e
     return event.row.name ? sprof_vec_push(&session->events, event) : SPROF_ENOMEM;
 }
 
+/* By the wall clock, time with a CPU and waits are one event for people. */
+static const char *event_word(const struct record_session *session,
+                              const struct sampler_event *fact)
+{
+    const bool is_sum =
+        session->options.wall_clock && fact->is_clock && strcmp(fact->name, MODEL_EVENT_WALL) != 0;
+    return is_sum ? MODEL_EVENT_ON_AND_OFF : fact->name;
+}
+
 int record_describe(struct record_session *session, struct sprof_error *error)
 {
     const struct sampler_facts *facts = sampler_facts(session->sampler);
@@ -119,7 +128,7 @@ int record_describe(struct record_session *session, struct sprof_error *error)
         if (describe_event(session, &facts->events[i]))
             return sprof_error_memory(error);
         if (!facts->events[i].is_wait)
-            sprof_str_appendf(&names, "%s%s", i ? "," : "", facts->events[i].name);
+            sprof_str_appendf(&names, "%s%s", i ? "," : "", event_word(session, &facts->events[i]));
     }
     if (session->options.off_cpu)
         sprof_str_append(&names, "," MODEL_EVENT_OFF_CPU);
