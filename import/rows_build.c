@@ -530,12 +530,12 @@ static int build_all(const struct building *building, struct sprof_error *error)
     if (building->groups.count == 1)
         return build_run(building, &building->groups.items[0], output, error);
     int fd = sprof_place_find(&place, output), result;
+    if (fd == -ELOOP)
+        return sprof_place_refuse_link(&place, output, SPROF_EPERMISSION, error);
     if (!fd)
         fd = sprof_place_directory(&place, beside, sizeof beside)
                  ? import_made_directory_make(&place, name)
                  : -ENOTDIR;
-    if (fd == -ELOOP)
-        return sprof_place_refuse_link(&place, output, SPROF_EPERMISSION, error);
     if (fd < 0) {
         sprof_place_close(&place);
         return sprof_error_set(error, SPROF_EIO, -fd,
