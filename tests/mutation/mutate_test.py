@@ -100,7 +100,7 @@ for path, was, became, reason in mutate.read_table("equivalent", 4):
 # What hangs is ended with all that it started, in process groups of their own, too.
 marked = "import os, time; os.setpgid(0, 0); print(os.getpid(), flush=True); time.sleep(600)"
 with tempfile.NamedTemporaryFile("r") as file:
-    assert mutate.run_within(["sh", "-c", f"{sys.executable} -c '{marked}' >{file.name} & sleep 600"], 2, os.environ)[0] is None
+    assert mutate.run_within(["sh", "-c", f"{sys.executable} -c '{marked}' >{file.name} & sleep 600"], 10, os.environ)[0] is None
     pid = int(file.read())
 for _ in range(50):
     try:
