@@ -39,7 +39,7 @@ enum agent_hello_flags {
     AGENT_HELLO_FORKED = 1, /* the process began by fork */
 };
 
-/* In the hello, and after changes in agent_control. */
+/* The agent's state: in the hello, and after changes in agent_control. */
 enum agent_standing {
     AGENT_SAMPLES,        /* timers run */
     AGENT_HAS_HANDLER,    /* the program handles SIGPROF; the agent does nothing */

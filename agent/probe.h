@@ -409,8 +409,7 @@ struct probe_shared {
     uint32_t slab_count;
     uint32_t function_count; /* room, also for later libraries */
     struct probe_stacks stacks;
-    uint32_t
-        tid_offset; /* of the thread's id, from the thread pointer; 0: a system call reads it */
+    uint32_t tid_offset;     /* of its id, from the thread pointer; 0: a system call reads it */
     _Atomic uint32_t extras; /* enum probe_extra; changes at run time */
     uint32_t main_tid;
     uint32_t follows_forks; /* else forked processes pass through */
