@@ -147,7 +147,8 @@ static int learn(struct reading *reading, const struct report_sample *sample, st
         return result ? result : SPROF_EFORMAT;
     const char *wait = strcmp(event->name, MODEL_EVENT_WALL) ? model_event_wait(event->name) : "";
     known->cause = why_cause_of(wait, reading->frames.items, reading->frames.count);
-    known->look_ns = report_dataset_is_by_looks(&reading->dataset) ? event->period : 0;
+    known->look_ns =
+        report_dataset_is_by_looks(&reading->dataset) ? reading->dataset.event.period : 0;
     known->word = why_add_word(reading->table, report_event_wait(event));
     known->stack = why_add_stack(reading->table, reading->app.items, reading->app.count,
                                  entry_of(reading, sample->stack));
