@@ -193,8 +193,11 @@ static int look_at_all(struct search *search)
             sample->end_ns < why_length_ns(sample))
             continue;
         const uint64_t begin_ns = sample->end_ns - why_length_ns(sample);
-        if (begin_ns > last_ns && search->else_looks < MOST_LOOKS)
-            result = look_through(search, last_ns, begin_ns, false);
+        /* what the thread did between looks at others is not known */
+        const uint64_t known_ns =
+            sample->end_ns > sample->weight_ns ? sample->end_ns - sample->weight_ns : 0;
+        if (known_ns > last_ns && search->else_looks < MOST_LOOKS)
+            result = look_through(search, last_ns, known_ns, false);
         if (!result && search->waiting_looks < MOST_LOOKS)
             result = look_through(search, begin_ns, sample->end_ns, true);
         last_ns = sample->end_ns;

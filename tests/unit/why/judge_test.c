@@ -275,6 +275,40 @@ static void test_a_lock_is_named_with_its_holder(void)
 }
 
 /* A thread that always computes holds nothing. */
+/* The lock is awaited all along, by looks that come earlier and later than they should. */
+static void check_looks(unsigned threads)
+{
+    struct scene scene = {0};
+    const uint32_t worker = scene_thread(&scene, "worker"), other = scene_thread(&scene, "other");
+    for (unsigned i = 0; i < 200; i++) {
+        const uint64_t look_ns = (i * 7 % 13 + 13) * (uint64_t)MS / 10; /* 1.3 to 2.5 ms */
+        scene_add(&scene, worker, WHY_LOCK, look_ns, "main handle store:pthread_mutex_lock");
+        scene_add(&scene, other, WHY_COMPUTES, look_ns, "main handle store hold");
+        if (i % 20 == 19) {
+            scene_work(&scene, worker, 40, "main handle rest");
+            scene_work(&scene, other, 40, "main idle");
+        }
+    }
+    for (size_t i = 0; i < scene.table.samples.count; i++) {
+        struct why_sample *sample = &scene.table.samples.items[i];
+        sample->look_ns = 19 * MS / 10;
+        sample->weight_ns *= threads;
+    }
+    struct why_verdict verdict = scene_judge(&scene);
+    CU_ASSERT_EQUAL(verdict.cause, WHY_LOCK);
+    CU_ASSERT_STRING_EQUAL(scene.table.functions.items[verdict.holder.function].name, "hold");
+    CU_ASSERT_TRUE(verdict.holder.waiting > 0.9);
+    CU_ASSERT_TRUE(verdict.holder.else_ < 0.1);
+    why_verdict_release(&verdict);
+    why_table_release(&scene.table);
+}
+
+static void test_looks_at_a_lock(void)
+{
+    check_looks(1);
+    check_looks(3); /* of which each look is at one */
+}
+
 static void test_a_busy_thread_is_no_holder(void)
 {
     struct scene scene = {0};
@@ -518,6 +552,7 @@ void sprof_suite_why_judge(void)
     CU_add_test(suite, "without samples nothing is said", test_without_samples_nothing_is_said);
     CU_add_test(suite, "few samples ask for more", test_few_samples_ask_for_more);
     CU_add_test(suite, "a lock is named with its holder", test_a_lock_is_named_with_its_holder);
+    CU_add_test(suite, "looks at a lock", test_looks_at_a_lock);
     CU_add_test(suite, "a busy thread is no holder", test_a_busy_thread_is_no_holder);
     CU_add_test(suite, "holders may rotate", test_holders_may_rotate);
     CU_add_test(suite, "a pool holds its own lock", test_a_pool_holds_its_own_lock);
