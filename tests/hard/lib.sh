@@ -42,6 +42,7 @@ attach() {
     $before_attach || fail "$before_attach"
     start "$SPROF" record -m full -F "$rate" --keep-failed -o t.db -p "$target" --duration 60s >out 2>err
     recorder=$child
+    wait_until 60 has_begun t.db
     wait_until 60 has_worked "$target" $(($(user_time "$target") + 250))
     kill -INT "$recorder"
     wait "$recorder" || fail "exit status $?"
