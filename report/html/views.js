@@ -199,9 +199,10 @@ function placesOf({functions, modules, files}, list) {
     const line = fn => functions.file[fn] ? `${files[functions.file[fn]]}:${functions.line[fn]}` : '';
     const both = fn => [path(fn), line(fn)].filter(Boolean).join(' · ');
     for (const group of groups.values()) {
-        const differ = of => new Set(group.map(of)).size === group.length;
-        const texts = group.length > 1 ? group.map([path, line, both].find(differ) || both) : [], [first = ''] = texts;
-        const differs = [...first].findIndex((letter, i) => texts.some(text => text[i] !== letter));
+        const count = of => new Set(group.map(of)).size;
+        const of = count(both) > 1 ? [path, line].find(each => count(each) === group.length) || both : null;
+        const texts = of ? group.map(of) : [], [first = ''] = texts;
+        const differs = first.split('').findIndex((letter, i) => texts.some(text => text[i] !== letter));
         texts.forEach((text, i) => places.set(group[i], {text, last: differs > 0 ? first.lastIndexOf('/', differs - 1) + 1 : 0}));
     }
     return places;
