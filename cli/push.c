@@ -134,7 +134,7 @@ static int fill_spool(struct pushing *pushing, struct sprof_error *error)
 static void say_sent(const struct pushing *pushing)
 {
     const struct fleet_push_result *result = &pushing->result;
-    const bool none = !result->batches && (result->refused || result->damaged);
+    const bool none = !result->batches && !result->bytes && (result->refused || result->damaged);
     const uint64_t dropped = fleet_spool_number(&pushing->spool, FLEET_SPOOL_DROPPED);
     if (!none)
         cli_say(pushing->terminal, "%s batch%s, %s rows, %s KiB sent to %s",

@@ -100,7 +100,7 @@ int recording_namer_take(struct recording_namer *namer, const struct image *imag
 static size_t find_surplus(const struct recording_namer *namer, uint64_t now_ns)
 {
     for (size_t i = 0; i < namer->kept.count; i++)
-        if (now_ns - namer->kept.items[i].open.began_ns > age_max_ns)
+        if (now_ns > namer->kept.items[i].open.began_ns + age_max_ns)
             return i;
     return namer->kept.count > SESSIONS_MAX || namer->bytes > bytes_max ? 0 : SIZE_MAX;
 }

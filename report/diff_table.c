@@ -284,7 +284,7 @@ int report_diff_write_table(FILE *out, struct diff_comparison *comparison,
         put_row(&table, comparison, result, index);
         shown++;
     }
-    if (brief)
+    if (brief && !table.failed)
         gather_undecided(&table);
     table.title = title_of(comparison);
     table.note = note_of(comparison, result);
