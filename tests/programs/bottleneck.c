@@ -157,8 +157,8 @@ static void pool(void)
     start_all(run_jobs, threads);
     for (int i = 0; i < rounds * 3; i++) {
         pthread_mutex_lock(&mutex);
-        queued++;
-        pthread_cond_signal(&is_filled);
+        queued += 3; /* so that they work for longer than this sleeps */
+        pthread_cond_broadcast(&is_filled);
         pthread_mutex_unlock(&mutex);
         usleep(1000);
     }
