@@ -1,4 +1,5 @@
 #include "sampler/agent/process.h"
+#include "sampler/agent/sigprof_source.h"
 
 #include <CUnit/CUnit.h>
 #include <stdlib.h>
@@ -156,6 +157,26 @@ static void test_memory_cannot_be_shortened(void)
     sigprof_process_free(NULL);
 }
 
+/* What was used before counts no more, and the clock does not go back. */
+static void test_cpu_time_counts_from_its_base(void)
+{
+    static const uint64_t clocks[] = {2000000, 5000000, 9000000, 7000000},
+                          used[] = {0, 2000000, 6000000, 6000000};
+    struct sigprof_process *process = new_process(0);
+    process->ended = true;
+    process->cpu_base_ns = 3000000;
+    for (size_t i = 0; i < sizeof clocks / sizeof *clocks; i++) {
+        process->shared->control.end_cpu_ns = clocks[i];
+        sigprof_look_at_clock(process);
+        CU_ASSERT_EQUAL(process->cpu_ns, used[i]);
+    }
+    process->shared->control.helper_ns = 500000; /* the agent's own thread */
+    process->shared->control.end_cpu_ns = 12000000;
+    sigprof_look_at_clock(process);
+    CU_ASSERT_EQUAL(process->cpu_ns, 8500000);
+    sigprof_process_free(process);
+}
+
 /* Rings lie side by side, from the largest to the smallest, then the tails, within the file. */
 static void test_rings_do_not_overlap(void)
 {
@@ -179,5 +200,6 @@ void sprof_suite_sampler_sigprof_process(void)
     CU_ADD_TEST(suite, test_rings_that_are_being_read);
     CU_ADD_TEST(suite, test_any_bytes);
     CU_ADD_TEST(suite, test_memory_cannot_be_shortened);
+    CU_ADD_TEST(suite, test_cpu_time_counts_from_its_base);
     CU_ADD_TEST(suite, test_rings_do_not_overlap);
 }

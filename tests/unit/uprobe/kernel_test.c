@@ -2,6 +2,7 @@
 #include "tests/unit/uprobe/probed.h"
 #include "uprobe/own_cost.h"
 
+#include <linux/bpf.h>
 #include <string.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -110,6 +111,39 @@ static void test_forget(void)
     uprobe_kernel_close(&kernel);
 }
 
+/* Each pair of a thread and a function is read once, also where one call of the kernel does not
+ * return them all. */
+static void test_many_figures(void)
+{
+    enum { PAIRS = 5000 };
+    static bool is_read[PAIRS];
+    struct uprobe_kernel kernel;
+    struct uprobe_figures figures = {0};
+    if (!probed_open(&kernel))
+        return;
+    for (uint32_t i = 0; i < PAIRS; i++) {
+        const struct uprobe_key key = {i / 100, i};
+        const struct uprobe_stat stat = {.counted = i};
+        union bpf_attr attributes = {0};
+        attributes.map_fd = (uint32_t)kernel.maps[UPROBE_MAP_STATS];
+        attributes.key = (uint64_t)(uintptr_t)&key;
+        attributes.value = (uint64_t)(uintptr_t)&stat;
+        CU_ASSERT_EQUAL(syscall(SYS_bpf, BPF_MAP_UPDATE_ELEM, &attributes, sizeof attributes), 0);
+    }
+    CU_ASSERT_EQUAL(uprobe_kernel_read(&kernel, &figures), 0);
+    CU_ASSERT_EQUAL_FATAL(figures.keys.count, PAIRS);
+    CU_ASSERT_EQUAL_FATAL(figures.stats.count, PAIRS);
+    for (size_t i = 0; i < PAIRS; i++) {
+        const struct uprobe_key key = figures.keys.items[i];
+        CU_ASSERT_TRUE_FATAL(key.function < PAIRS && !is_read[key.function]);
+        CU_ASSERT_EQUAL(key.tid, key.function / 100);
+        CU_ASSERT_EQUAL(figures.stats.items[i].counted, key.function);
+        is_read[key.function] = true;
+    }
+    uprobe_figures_release(&figures);
+    uprobe_kernel_close(&kernel);
+}
+
 /* One site that the kernel refuses takes none of the others with it. */
 static void test_refused(void)
 {
@@ -197,6 +231,7 @@ void sprof_suite_uprobe_kernel(void)
     CU_pSuite suite = CU_add_suite("uprobe/kernel", NULL, NULL);
     CU_add_test(suite, "counted, timed and off", test_tiers);
     CU_add_test(suite, "forgotten figures", test_forget);
+    CU_add_test(suite, "many figures", test_many_figures);
     CU_add_test(suite, "sites that are refused", test_refused);
     CU_add_test(suite, "no process, no file", test_nothing_there);
     CU_add_test(suite, "their own cost", test_own_cost);
