@@ -138,6 +138,7 @@ idle() {
     [ "$(sql t.db "SELECT sum(s.weight), max(s.cpu), count(DISTINCT s.thread_id), max(p.name) FROM sample s JOIN event e ON e.id = s.event_id
         JOIN thread t ON t.id = s.thread_id JOIN process p ON p.id = t.process_id WHERE e.name = 'idle'")" = "700000000|$cpu|1|[idle]" ] ||
         fail "the idle time is not what /proc/stat shows"
+    [ "$(sql t.db "SELECT DISTINCT leaf FROM v_sample WHERE event = 'idle'")" = '[idle]' ] || fail "idle time has another name"
     "$SPROF" report -i t.db --by cpu,function --format csv | grep -q '\[idle\]' && fail "idle time is in a base"
     "$SPROF" report -i t.db --by event --format csv | grep -q ',idle' && fail "idle time is in the base of events"
     "$SPROF" report -i t.db --idle --by function,cpu --format csv -n 0 | grep -q "700000000.*\[idle\].*,$cpu" || fail "no row of the idle time"
