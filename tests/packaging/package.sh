@@ -1,6 +1,7 @@
 #!/bin/bash
 # `cpack -G DEB` makes a package that is installed beside another program of the name, upgraded and removed. It happens in a copy
-# of this system that is not written back (an overlay in a mount namespace of its own).
+# of this system that is not written back (an overlay in a mount namespace of its own). dpkg's database is a copy, since an overlay
+# whose lower files are changed by another dpkg fails.
 #     package.sh SOURCE BUILD
 set -u
 build=$2
@@ -24,7 +25,10 @@ inside() {
     mount -t overlay -o "lowerdir=/,upperdir=$work/upper,workdir=$work/work" none "$work/root"
     mount -t proc proc "$work/root/proc"
     mount -t tmpfs none "$work/root/tmp"
+    cp -a /var/lib/dpkg "$work/dpkg"
+    mount --bind "$work/dpkg" "$work/root/var/lib/dpkg"
     cp "$work.deb" "$work/root/tmp/sprof.deb"
+    cp "$work.later.deb" "$work/root/tmp/later.deb"
     cat >"$work/root/tmp/steps" <<'END'
 set -e
 export DEBIAN_FRONTEND=noninteractive
@@ -46,9 +50,22 @@ cd /tmp
 sprof trace -o a.db -- true
 sprof stats -i a.db >/dev/null
 sprof record -o b.db --source sigprof -- true
+sprof report -i b.db >/dev/null
+sprof help | grep -q '^ *record '
+man -l /usr/share/man/man1/sprof-record.1.gz | grep -q 'sprof.record'
 bash -c '. /usr/share/bash-completion/completions/sprof; complete -p sprof' >/dev/null
+[ -s /usr/share/zsh/vendor-completions/_sprof ] && [ -s /usr/share/fish/vendor_completions.d/sprof.fish ]
+off() { # the unit is there, and nothing starts it
+    [ -s /lib/systemd/system/sprof.service ] || [ -s /usr/lib/systemd/system/sprof.service ]
+    [ -z "$(find /etc/systemd /var/lib/systemd -name 'sprof.service*')" ]
+}
+off
 dpkg -i /tmp/sprof.deb # over itself
 ours
+dpkg -i /tmp/later.deb
+ours
+off
+dpkg-query -W -f '${Version}' sprof | grep -q '+later$'
 dpkg -r sprof
 cmp /tmp/sprof /usr/bin/sprof
 cmp /tmp/sprof.1.gz $page
@@ -64,7 +81,11 @@ END
 
 (cd "$build" && cpack -G DEB -B "$work/made") >"$work/log" 2>&1 || fail "cpack: $(cat "$work/log")"
 mv "$work"/made/sprof_*.deb "$work.deb"
-trap 'rm -rf "$work" "$work.deb"' EXIT
+trap 'rm -rf "$work" "$work.deb" "$work.later.deb"' EXIT
+dpkg-deb -R "$work.deb" "$work/later"
+sed -i 's/^Version: .*/&+later/' "$work/later/DEBIAN/control"
+dpkg-deb -Znone -b "$work/later" "$work.later.deb" >"$work/log" || fail "$(cat "$work/log")"
+rm -r "$work/later"
 export work
 export -f inside
 unshare --mount bash -c inside >"$work.log" 2>&1 || { tail -n 30 "$work.log" >&2; rm -f "$work.log"; fail "the package"; }
