@@ -2,8 +2,8 @@
 #include "cli/commands.h"
 #include "cli/export_rows.h"
 #include "cli/key_list.h"
+#include "cli/labels.h"
 #include "cli/open.h"
-#include "cli/otel_labels.h"
 #include "cli/output.h"
 #include "cli/selection.h"
 #include "cli/values.h"
@@ -17,8 +17,7 @@ struct arguments {
     const char *output;
     const struct report_format *format;
     uint64_t window_ns;
-    struct cli_texts labels;
-    struct sprof_arena environment; /* labels from there */
+    struct cli_labels labels;
     unsigned without;
     const char *user;
     bool native;
@@ -28,8 +27,7 @@ struct arguments {
 static void release(void *all)
 {
     struct arguments *arguments = all;
-    sprof_vec_release(&arguments->labels.list);
-    sprof_arena_release(&arguments->environment);
+    cli_labels_release(&arguments->labels);
     cli_release_rules(all);
 }
 
@@ -44,8 +42,8 @@ static const struct cli_option options[] = {
     {"window", 0, "TIME", "with rows: costs are added up by windows of whole seconds (10s)",
      FIELD(window_ns), cli_set_window},
     {"label", 'l', "KEY=VALUE",
-     "with rows and otlp-profiles: service.name, service.version, host.name, any other",
-     FIELD(labels), cli_add_text},
+     "with rows and otlp-*: service.name, service.version, host.name, any other", FIELD(labels),
+     cli_add_label},
     {"user", 0, "NAME", "with rows: only what this user's processes did", FIELD(user),
      cli_set_text},
     {"without", 0, "LIST", "with rows: leave out labels: user, cgroup, container", FIELD(without),
@@ -80,13 +78,8 @@ static int check(const struct arguments *arguments, struct sprof_error *error)
         return sprof_error_set(error, SPROF_EUSAGE, 0, "--native belongs to -f rows");
     if (arguments->labels.list.count && !report_format_takes_labels(arguments->format))
         return sprof_error_set(error, SPROF_EUSAGE, 0,
-                               "--label belongs to -f rows and -f otlp-profiles");
+                               "--label belongs to -f rows, otlp-profiles and otlp-traces");
     return 0;
-}
-
-static struct report_labels labels_of(const struct arguments *arguments)
-{
-    return (struct report_labels){arguments->labels.list.items, arguments->labels.list.count};
 }
 
 static int write_rows(struct cli_terminal *terminal, struct store *store, const char *input,
@@ -104,7 +97,7 @@ static int write_rows(struct cli_terminal *terminal, struct store *store, const 
         .options =
             {
                 .window_ns = arguments->window_ns ? arguments->window_ns : usual_window_ns,
-                .labels = labels_of(arguments),
+                .labels = cli_labels_of(&arguments->labels),
                 .without = arguments->without,
                 .user = arguments->user,
                 .sprof_version = SPROF_VERSION,
@@ -118,7 +111,7 @@ static int write_file(struct cli_terminal *terminal, struct store *store, const 
                       const struct report_selection *selection, struct sprof_error *error)
 {
     struct cli_output output;
-    const struct report_export_options beside = {.labels = labels_of(arguments),
+    const struct report_export_options beside = {.labels = cli_labels_of(&arguments->labels),
                                                  .keys = arguments->by.items,
                                                  .key_count = arguments->by.count};
     int status = cli_output_open(&output, path, input, error);
@@ -141,8 +134,7 @@ static int run(struct cli_terminal *terminal, void *all, const struct cli_operan
         status = cli_selection_finish(&arguments->selection, operands, error);
     const bool are_rows = !status && arguments->format->kinds & REPORT_FLEET;
     if (!status && !are_rows && report_format_takes_labels(arguments->format))
-        status =
-            cli_add_otel_labels(&arguments->labels, &arguments->environment, &terminal->log, error);
+        status = cli_add_otel_labels(&arguments->labels, &terminal->log, error);
     if (status)
         return status;
     snprintf(usual, sizeof usual, "sprof%s", arguments->format->extension);
@@ -177,8 +169,9 @@ const struct cli_command cli_export_command = {
         "otlp-traces-protobuf\n"
         "            the same spans in protobuf\n"
         "otlp-profiles\n"
-        "            OpenTelemetry: profiles as version 1.10 of its protocol has them (protobuf);\n"
-        "            OTEL_SERVICE_NAME and OTEL_RESOURCE_ATTRIBUTES label them where -l does not\n"
+        "            OpenTelemetry: profiles as version 1.10 of its protocol has them (protobuf)\n"
+        "            OTEL_SERVICE_NAME and OTEL_RESOURCE_ATTRIBUTES label all three where -l does "
+        "not\n"
         "tsv         databases and spreadsheets: a row for each thread and call path\n"
         "svg         a flame graph as a picture\n"
         "dot         the call graph, for Graphviz\n"

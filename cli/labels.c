@@ -1,5 +1,5 @@
-/* Takes labels from OTEL_SERVICE_NAME and OTEL_RESOURCE_ATTRIBUTES. */
-#include "cli/otel_labels.h"
+/* Takes labels from -l, and from OTEL_SERVICE_NAME and OTEL_RESOURCE_ATTRIBUTES. */
+#include "cli/labels.h"
 
 #include "fleet/fleet.h"
 
@@ -64,39 +64,56 @@ static bool is_name(const char *text, size_t length, const char *name)
 
 bool cli_labels_have(const struct report_labels *labels, const char *name)
 {
-    static const char *const briefs[][2] = {
-        {"service.name", "service"}, {"service.version", "version"}, {"host.name", "host"}};
-    const char *brief = name;
-    for (size_t i = 0; i < sizeof briefs / sizeof *briefs; i++)
-        if (!strcmp(name, briefs[i][0]))
-            brief = briefs[i][1];
-        else if (!strcmp(name, briefs[i][1]))
-            brief = briefs[i][0];
-    for (size_t i = 0; i < labels->count; i++) {
-        const size_t length = strcspn(labels->items[i], "=");
-        if (is_name(labels->items[i], length, name) || is_name(labels->items[i], length, brief))
+    for (size_t i = 0; i < labels->count; i++)
+        if (is_name(labels->items[i], strcspn(labels->items[i], "="), name))
             return true;
-    }
     return false;
 }
 
-static int add_label(struct cli_texts *labels, struct sprof_arena *arena, const char *name,
-                     const char *value)
+struct report_labels cli_labels_of(const struct cli_labels *labels)
 {
-    const struct report_labels before = {labels->list.items, labels->list.count};
+    return (struct report_labels){labels->list.items, labels->list.count};
+}
+
+void cli_labels_release(struct cli_labels *labels)
+{
+    sprof_vec_release(&labels->list);
+    sprof_arena_release(&labels->texts);
+}
+
+static int make_label(struct cli_labels *labels, const char *name, const char *value)
+{
     const size_t size = strlen(name) + strlen(value) + 2;
-    if (!*value || cli_labels_have(&before, name))
-        return 0;
-    char *text = sprof_arena_alloc(arena, size);
+    char *text = sprof_arena_alloc(&labels->texts, size);
     if (!text)
         return SPROF_ENOMEM;
     snprintf(text, size, "%s=%s", name, value);
     return sprof_vec_push(&labels->list, text);
 }
 
+int cli_add_label(void *field, const char *value, struct sprof_error *error)
+{
+    static const char *const briefs[][2] = {
+        {"service", "service.name"}, {"version", "service.version"}, {"host", "host.name"}};
+    struct cli_labels *labels = field;
+    const size_t length = strcspn(value, "=");
+    if (!*value)
+        return sprof_error_set(error, SPROF_EUSAGE, 0, "the value is empty");
+    for (size_t i = 0; i < sizeof briefs / sizeof *briefs; i++)
+        if (value[length] && is_name(value, length, briefs[i][0]))
+            return make_label(labels, briefs[i][1], value + length + 1) ? sprof_error_memory(error)
+                                                                        : 0;
+    return sprof_vec_push(&labels->list, value) ? sprof_error_memory(error) : 0;
+}
+
+static int add_label(struct cli_labels *labels, const char *name, const char *value)
+{
+    const struct report_labels before = cli_labels_of(labels);
+    return *value && !cli_labels_have(&before, name) ? make_label(labels, name, value) : 0;
+}
+
 /* Of two attributes of one name the last prevails. */
-static int add_attributes(struct cli_texts *labels, struct sprof_arena *arena,
-                          const struct sprof_log *log, char *rest)
+static int add_attributes(struct cli_labels *labels, const struct sprof_log *log, char *rest)
 {
     struct attributes attributes = {.list = {0}};
     int result = 0;
@@ -112,14 +129,13 @@ static int add_attributes(struct cli_texts *labels, struct sprof_arena *arena,
                           "with %%XX for what is not plain text",
                           number);
     for (size_t i = attributes.list.count; !result && i-- > 0;)
-        result =
-            add_label(labels, arena, attributes.list.items[i].name, attributes.list.items[i].value);
+        result = add_label(labels, attributes.list.items[i].name, attributes.list.items[i].value);
     sprof_vec_release(&attributes.list);
     return result < 0 ? result : 0;
 }
 
-int cli_add_otel_labels(struct cli_texts *labels, struct sprof_arena *arena,
-                        const struct sprof_log *log, struct sprof_error *error)
+int cli_add_otel_labels(struct cli_labels *labels, const struct sprof_log *log,
+                        struct sprof_error *error)
 {
     const char *service = getenv("OTEL_SERVICE_NAME");
     const char *attributes = getenv("OTEL_RESOURCE_ATTRIBUTES");
@@ -129,9 +145,9 @@ int cli_add_otel_labels(struct cli_texts *labels, struct sprof_arena *arena,
             log, SPROF_LOG_WARNING,
             "OTEL_SERVICE_NAME is ignored: it is no UTF-8, or has control characters");
     else if (service)
-        result = add_label(labels, arena, "service.name", service);
-    char *copy = attributes ? sprof_arena_text(arena, attributes) : NULL;
+        result = add_label(labels, "service.name", service);
+    char *copy = attributes ? sprof_arena_text(&labels->texts, attributes) : NULL;
     if (!result && attributes)
-        result = copy ? add_attributes(labels, arena, log, copy) : SPROF_ENOMEM;
+        result = copy ? add_attributes(labels, log, copy) : SPROF_ENOMEM;
     return result ? sprof_error_memory(error) : 0;
 }

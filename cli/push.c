@@ -1,7 +1,7 @@
 /* sprof push: sends recordings to a receiver of many hosts. */
 #include "cli/commands.h"
 #include "cli/export_rows.h"
-#include "cli/otel_labels.h"
+#include "cli/labels.h"
 #include "cli/receiver.h"
 #include "cli/signals.h"
 #include "cli/spooling.h"
@@ -21,8 +21,7 @@ struct arguments {
     const char *spool, *names;
     size_t spool_bytes;
     uint64_t window_ns;
-    struct cli_texts labels;
-    struct sprof_arena environment; /* labels from there */
+    struct cli_labels labels;
     unsigned without;
     const char *user;
     bool follow, native;
@@ -43,7 +42,7 @@ static const struct cli_option options[] = {
     {"window", 0, "TIME", "costs are added up by windows of whole seconds (10s)", FIELD(window_ns),
      cli_set_window},
     {"label", 'l', "KEY=VALUE", "service.name, service.version, host.name, any other",
-     FIELD(labels), cli_add_text},
+     FIELD(labels), cli_add_label},
     {"native", 0, NULL, "in ClickHouse's Native format, which costs the server less", FIELD(native),
      cli_set_flag},
     {"user", 0, "NAME", "only what this user's processes did", FIELD(user), cli_set_text},
@@ -114,7 +113,7 @@ static int fill_spool(struct pushing *pushing, struct sprof_error *error)
         .rows =
             {
                 .window_ns = arguments->window_ns ? arguments->window_ns : usual_window_ns,
-                .labels = {arguments->labels.list.items, arguments->labels.list.count},
+                .labels = cli_labels_of(&arguments->labels),
                 .without = arguments->without,
                 .user = arguments->user,
                 .sprof_version = SPROF_VERSION,
@@ -260,8 +259,7 @@ static int run(struct cli_terminal *terminal, void *all, const struct cli_operan
         status = sprof_error_set(error, SPROF_EUSAGE, 0,
                                  "%s is for rows of tables: --to clickhouse+https://…", of_rows);
     if (!status && pushing.target.kind == FLEET_OTLP)
-        status =
-            cli_add_otel_labels(&arguments->labels, &arguments->environment, &terminal->log, error);
+        status = cli_add_otel_labels(&arguments->labels, &terminal->log, error);
     if (!status)
         status = open_spool(&pushing, error);
     if (!status)
@@ -280,8 +278,7 @@ static int run(struct cli_terminal *terminal, void *all, const struct cli_operan
 static void release(void *all)
 {
     struct arguments *arguments = all;
-    sprof_vec_release(&arguments->labels.list);
-    sprof_arena_release(&arguments->environment);
+    cli_labels_release(&arguments->labels);
 }
 
 const struct cli_command cli_push_command = {

@@ -1,8 +1,8 @@
 /* Puts the rows of recordings into a spool, a batch for each run. */
 #include "cli/spooling.h"
 
+#include "cli/labels.h"
 #include "cli/open.h"
-#include "cli/otel_labels.h"
 #include "record/record.h"
 
 #include <stdio.h>
@@ -134,8 +134,7 @@ static int write_profile(const struct adding *adding, struct report_profiles *pr
 /* Whether -l names a fact by this label, under which it is sent already. */
 static bool is_fact(const char *name)
 {
-    static const char *const known[] = {"service", "service.name", "version", "service.version",
-                                        "host",    "host.name",    "event"};
+    static const char *const known[] = {"service.name", "service.version", "host.name", "event"};
     for (size_t i = 0; i < sizeof known / sizeof *known; i++)
         if (!strcmp(known[i], name))
             return true;

@@ -58,7 +58,9 @@ const struct report_format *report_format_find(const char *name, enum report_kin
 
 bool report_format_takes_labels(const struct report_format *format)
 {
-    return format->kinds & REPORT_FLEET || format->write == report_otlp_profiles_write;
+    return format->kinds & REPORT_FLEET || format->write == report_otlp_profiles_write ||
+           format->write == report_otlp_traces_write ||
+           format->write == report_otlp_traces_packed_write;
 }
 
 int report_content_write(FILE *out, const struct report_content *content,

@@ -6,7 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
-static bool is_name(const struct export_label *label, const char *name)
+bool report_export_label_has_name(const struct export_label *label, const char *name)
 {
     return strlen(name) == label->name_length && !strncmp(label->text, name, label->name_length);
 }
@@ -30,12 +30,12 @@ static int add_label(struct export_labels *labels, const char *text, struct spro
                                    "-l %.*s: a label holds no control characters",
                                    (int)label.name_length, text);
     const struct {
-        const char *name, *brief, **field;
-    } known[] = {{"service.name", "service", &labels->service},
-                 {"service.version", "version", &labels->version},
-                 {"host.name", "host", &labels->host}};
+        const char *name, **field;
+    } known[] = {{"service.name", &labels->service},
+                 {"service.version", &labels->version},
+                 {"host.name", &labels->host}};
     for (size_t i = 0; i < sizeof known / sizeof *known; i++)
-        if (is_name(&label, known[i].name) || is_name(&label, known[i].brief)) {
+        if (report_export_label_has_name(&label, known[i].name)) {
             *known[i].field = label.value;
             return 0;
         }

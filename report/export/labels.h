@@ -26,6 +26,7 @@ struct export_labels {
 /* SPROF_EUSAGE where a label is none. The caller releases, also on failure. */
 int report_export_labels(struct export_labels *labels, const struct report_labels *given,
                          struct sprof_error *error);
+bool report_export_label_has_name(const struct export_label *label, const char *name);
 /* The key of labels and one more behind them. */
 uint64_t report_export_label_key(uint64_t key, const struct export_label *label);
 void report_export_labels_release(struct export_labels *labels);

@@ -5,6 +5,7 @@
  * merged, it is exported. */
 #include "report/export/otlp.h"
 #include "report/export/export.h"
+#include "report/export/labels.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -17,6 +18,7 @@ struct attribute {
     Otlp__KeyValue pair;
     Otlp__AnyValue value;
     char key[128];
+    const char *label; /* the key of a label, which may be longer; borrowed */
 };
 
 struct attributes {
@@ -33,6 +35,8 @@ struct writing {
     const struct otlp_encoding *encoding;
     struct otlp_output output;
     const struct report_dataset *dataset;
+    struct export_labels labels;
+    struct sprof_arena label_names; /* of the others */
     Otlp__Scope scope;
     struct attributes attributes; /* of the span or resource at hand */
     uint32_t process;             /* whose spans are being written; 0: none yet */
@@ -93,7 +97,8 @@ static Otlp__KeyValue **take_attributes(struct attributes *attributes, size_t *c
         attributes->failed = true;
     for (size_t i = 0; i < *count && !attributes->failed; i++) {
         struct attribute *attribute = &attributes->items.items[i];
-        attribute->pair.key = attribute->key;
+        attribute->pair.key =
+            attribute->label ? (char *)(uintptr_t)attribute->label : attribute->key;
         attribute->pair.value = &attribute->value;
         attributes->list.items[i] = &attribute->pair;
     }
@@ -264,20 +269,49 @@ static int put_call_span(struct writing *writing, const struct export_call *call
 
 /* == Processes == */
 
+static bool has_label(const struct export_labels *labels, const char *name)
+{
+    for (size_t i = 0; i < labels->others.count; i++)
+        if (report_export_label_has_name(&labels->others.items[i], name))
+            return true;
+    return false;
+}
+
+static void put_label(struct writing *writing, const struct export_label *label)
+{
+    struct attributes *attributes = &writing->attributes;
+    const char *name = sprof_arena_copy(&writing->label_names, label->text, label->name_length);
+    const size_t before = attributes->items.count;
+    attributes->failed |= !name;
+    put_text(attributes, name, label->value);
+    if (attributes->items.count > before)
+        attributes->items.items[before].label = name;
+}
+
 static int open_process(struct writing *writing, uint32_t number)
 {
     const struct store_run *run = &writing->dataset->run;
     const struct report_process *process = &writing->dataset->processes.items[number - 1];
+    const struct export_labels *labels = &writing->labels;
     struct attributes *attributes = &writing->attributes;
     Otlp__Resource resource = OTLP__RESOURCE__INIT;
     char key[17];
     snprintf(key, sizeof key, "%016" PRIx64, run->key);
     writing->process = number;
-    put_text(attributes, "service.name", process->name ? process->name : "unknown_service");
-    put_text(attributes, "host.name", run->host);
-    put_number(attributes, "process.pid", (uint64_t)process->pid);
-    put_text(attributes, "process.command_line", process->command);
-    put_text(attributes, "sprof.run", key);
+    put_text(attributes, "service.name",
+             labels->service && *labels->service ? labels->service
+             : process->name                     ? process->name
+                                                 : "unknown_service");
+    put_text(attributes, "service.version", labels->version);
+    put_text(attributes, "host.name", labels->host ? labels->host : run->host);
+    if (!has_label(labels, "process.pid"))
+        put_number(attributes, "process.pid", (uint64_t)process->pid);
+    if (!has_label(labels, "process.command_line"))
+        put_text(attributes, "process.command_line", process->command);
+    if (!has_label(labels, "sprof.run"))
+        put_text(attributes, "sprof.run", key);
+    for (size_t i = 0; i < labels->others.count; i++)
+        put_label(writing, &labels->others.items[i]);
     resource.attributes = take_attributes(attributes, &resource.n_attributes);
     return attributes->failed
                ? SPROF_ENOMEM
@@ -357,15 +391,21 @@ static int write_spans(FILE *out, const struct report_content *content,
     uint64_t calls = 0;
     int result = report_export_calls(content, 0, &calls, put_call, NULL, error);
     if (!result)
+        result = report_export_labels(&writing.labels, &content->labels, error);
+    if (!result)
         result = encoding->begin(&writing.output);
-    if (result)
+    if (result) {
+        report_export_labels_release(&writing.labels);
         return result;
+    }
     result = report_export_calls(content, UINT64_MAX, NULL, put_call, &writing, error);
     if (!result)
         result = put_requests(&writing);
     if (!result)
         result = close_process(&writing);
     const int ended = encoding->end(&writing.output);
+    report_export_labels_release(&writing.labels);
+    sprof_arena_release(&writing.label_names);
     sprof_vec_release(&writing.requests);
     sprof_vec_release(&writing.attributes.items);
     sprof_vec_release(&writing.attributes.list);

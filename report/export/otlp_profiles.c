@@ -1,10 +1,11 @@
 /* Profiles of OpenTelemetry (OTLP 1.10 and 1.11, protobuf): one ExportProfilesServiceRequest, which
- * a file holds, too. Samples of equal stack and attributes are one. Samples and weights are a
- * profile each, which share the dictionary: one has one kind of value. */
+ * a file holds, too. Each service of a whole machine is a resource. Samples of equal stack and
+ * attributes are one. Samples and weights are a profile each: one has one kind of value. */
 #include "report/export/export.h"
 #include "report/export/labels.h"
 #include "report/export/packing.h"
 #include "report/export/places.h"
+#include "report/services.h"
 
 #include "formats/formats.h"
 
@@ -27,6 +28,12 @@ struct summed {
     struct model_cost cost;
 };
 
+/* What has a resource of its own. */
+struct service {
+    const char *name, *version;
+    SPROF_VEC(struct summed) sums;
+};
+
 struct profiles {
     struct export_places places;
     struct export_identity identity;
@@ -36,8 +43,49 @@ struct profiles {
     struct sprof_map attribute_numbers, stack_numbers, set_numbers, sums_of;
     SPROF_VEC(struct attribute_set) sets;
     SPROF_VEC(uint32_t) thread_sets; /* [thread - 1]: index + 1 in `sets`; 0: not made yet */
-    SPROF_VEC(struct summed) sums;
+    struct sprof_intern service_texts;
+    struct sprof_map service_numbers; /* name and version → index + 1 in `services` */
+    SPROF_VEC(struct service) services;
+    SPROF_VEC(uint32_t) process_services; /* [process - 1]: index in `services` */
 };
+
+/* == Services == */
+
+static int number_service(struct profiles *profiles, const char *name, const char *version)
+{
+    struct sprof_intern *texts = &profiles->service_texts;
+    uint32_t name_number, version_number;
+    if (sprof_intern_put(texts, name, &name_number) ||
+        sprof_intern_put(texts, version, &version_number))
+        return SPROF_ENOMEM;
+    uint64_t *known =
+        sprof_map_at(&profiles->service_numbers, (uint64_t)name_number << 32 | version_number);
+    const struct service service = {
+        sprof_intern_text(texts, name_number), sprof_intern_text(texts, version_number), {0}};
+    if (!known || (!*known && sprof_vec_push(&profiles->services, service)))
+        return SPROF_ENOMEM;
+    *known = *known ? *known : profiles->services.count;
+    return sprof_vec_push(&profiles->process_services, (uint32_t)*known - 1);
+}
+
+/* Of one program, and where a label names the service, all is of one. */
+static int number_services(struct profiles *profiles, const struct export_labels *labels)
+{
+    const struct report_dataset *dataset = profiles->places.dataset;
+    const struct export_identity *identity = &profiles->identity;
+    const size_t processes = dataset->processes.count;
+    const bool several = processes && report_run_is_of_machine(&dataset->run) && !labels->service;
+    int result = 0;
+    for (uint32_t i = 1; (i == 1 || i <= processes) && !result; i++) {
+        struct report_service own = {.build = ""};
+        if (several)
+            own = report_service_of(dataset, i, 0);
+        result = number_service(profiles, several ? own.name : identity->service,
+                                several && !labels->version ? own.build
+                                                            : report_export_version(identity));
+    }
+    return result;
+}
 
 /* == Attributes == */
 
@@ -82,9 +130,8 @@ static int make_set(struct profiles *profiles, uint32_t number, struct attribute
     const struct report_thread *thread = &dataset->threads.items[number - 1];
     const struct report_process *process = &dataset->processes.items[thread->process - 1];
     const bool numbers = !profiles->without_numbers;
-    int result = 0;
-    if (process->name)
-        result = add_attribute(profiles, set, "process.executable.name", process->name, 0);
+    int result = add_attribute(profiles, set, "process.executable.name",
+                               process->name ? process->name : "", 0);
     if (thread->name && !result)
         result = add_attribute(profiles, set, "thread.name", thread->name, 0);
     if (numbers && !result)
@@ -142,6 +189,9 @@ static int number_stack(struct profiles *profiles, int32_t *number)
 static int add_cost(struct profiles *profiles, const struct report_cost *cost,
                     struct report_stack *stack)
 {
+    const uint32_t process = profiles->places.dataset->threads.items[cost->thread - 1].process;
+    const uint32_t number = profiles->process_services.items[process - 1];
+    struct service *service = &profiles->services.items[number];
     struct summed summed = {.cost = cost->cost};
     int result = report_dataset_stack(profiles->places.dataset, cost->node, stack);
     if (!result)
@@ -153,15 +203,16 @@ static int add_cost(struct profiles *profiles, const struct report_cost *cost,
     if (result)
         return result;
     uint64_t *known =
-        sprof_map_at(&profiles->sums_of, (uint64_t)summed.stack << 32 | (summed.set + 1));
+        sprof_map_at(&profiles->sums_of,
+                     sprof_hash_pair(number, (uint64_t)summed.stack << 32 | (summed.set + 1)));
     if (!known)
         return SPROF_ENOMEM;
     if (!*known) {
-        *known = profiles->sums.count + 1;
-        return sprof_vec_push(&profiles->sums, summed);
+        *known = service->sums.count + 1;
+        return sprof_vec_push(&service->sums, summed);
     }
-    profiles->sums.items[*known - 1].cost.samples += cost->cost.samples;
-    profiles->sums.items[*known - 1].cost.weight += cost->cost.weight;
+    service->sums.items[*known - 1].cost.samples += cost->cost.samples;
+    service->sums.items[*known - 1].cost.weight += cost->cost.weight;
     return 0;
 }
 
@@ -178,11 +229,12 @@ static int add_costs(struct profiles *profiles)
     return result;
 }
 
-static int pack_samples(struct profiles *profiles, struct export_packed *profile, bool weights)
+static int pack_samples(struct profiles *profiles, const struct service *service,
+                        struct export_packed *profile, bool weights)
 {
     int result = 0;
-    for (size_t i = 0; i < profiles->sums.count && !result; i++) {
-        const struct summed *summed = &profiles->sums.items[i];
+    for (size_t i = 0; i < service->sums.count && !result; i++) {
+        const struct summed *summed = &service->sums.items[i];
         struct attribute_set *set = &profiles->sets.items[summed->set];
         int64_t value = (int64_t)(weights ? summed->cost.weight : summed->cost.samples);
         Otlp__Sample message = OTLP__SAMPLE__INIT;
@@ -214,7 +266,8 @@ static int type_of(struct profiles *profiles, const char *type, const char *unit
 
 /* Samples have the period 1 of themselves: receivers that have only a profile of samples multiply
  * by the period, and would count twice what the other profile says. */
-static int pack_profile(struct profiles *profiles, struct export_packed *scope, bool weights)
+static int pack_profile(struct profiles *profiles, const struct service *service,
+                        struct export_packed *scope, bool weights)
 {
     const struct report_dataset *dataset = profiles->places.dataset;
     const struct export_measures measures = report_export_measures(dataset);
@@ -223,6 +276,9 @@ static int pack_profile(struct profiles *profiles, struct export_packed *scope, 
     Otlp__ValueType type;
     uint64_t id[2] = {sprof_hash_pair(dataset->run.key, sprof_hash_text(measures.weighed)),
                       weights};
+    if (profiles->services.count > 1)
+        id[0] = sprof_hash_pair(id[0], sprof_hash_pair(sprof_hash_text(service->name),
+                                                       sprof_hash_text(service->version)));
     id[1] = sprof_hash_pair(id[0], id[1] + 1);
     int result = type_of(profiles, weights ? measures.weighed : measures.counted,
                          weights ? measures.unit : "count", &type);
@@ -234,7 +290,7 @@ static int pack_profile(struct profiles *profiles, struct export_packed *scope, 
     if (!result)
         result = report_export_pack_fields(&packed, &message.base);
     if (!result)
-        result = pack_samples(profiles, &packed, weights);
+        result = pack_samples(profiles, service, &packed, weights);
     if (!result)
         result = report_export_pack_bytes(scope, PROFILES, packed.bytes.items, packed.bytes.count);
     sprof_vec_release(&packed.bytes);
@@ -242,27 +298,27 @@ static int pack_profile(struct profiles *profiles, struct export_packed *scope, 
 }
 
 /* Of events that are counted one by one, samples and weights are one profile. */
-static bool weights_differ(const struct profiles *profiles)
+static bool weights_differ(const struct service *service)
 {
-    for (size_t i = 0; i < profiles->sums.count; i++)
-        if (profiles->sums.items[i].cost.weight != profiles->sums.items[i].cost.samples)
+    for (size_t i = 0; i < service->sums.count; i++)
+        if (service->sums.items[i].cost.weight != service->sums.items[i].cost.samples)
             return true;
     return false;
 }
 
-static int pack_scope(struct profiles *profiles, struct export_packed *resource)
+static int pack_scope(struct profiles *profiles, const struct service *service,
+                      struct export_packed *resource)
 {
     const struct store_run *run = &profiles->places.dataset->run;
     struct export_packed scope = {.bytes = {0}};
     Otlp__Scope message = OTLP__SCOPE__INIT;
     message.name = (char *)(uintptr_t) "sprof";
-    if (run->sprof_version)
-        message.version = (char *)(uintptr_t)run->sprof_version;
+    message.version = (char *)(uintptr_t)run->sprof_version;
     int result = report_export_pack(&scope, SCOPE, &message.base);
     if (!result)
-        result = pack_profile(profiles, &scope, true);
-    if (!result && weights_differ(profiles))
-        result = pack_profile(profiles, &scope, false);
+        result = pack_profile(profiles, service, &scope, true);
+    if (!result && weights_differ(service))
+        result = pack_profile(profiles, service, &scope, false);
     if (!result)
         result = report_export_pack_bytes(resource, SCOPE_PROFILES, scope.bytes.items,
                                           scope.bytes.count);
@@ -285,16 +341,14 @@ static int pack_resource_attribute(struct export_packed *packed, const char *nam
     return report_export_pack(packed, RESOURCE_ATTRIBUTES, &message.base);
 }
 
-static int pack_resource(struct profiles *profiles, struct export_packed *resource,
-                         const struct export_labels *labels)
+static int pack_resource(const struct profiles *profiles, const struct service *service,
+                         struct export_packed *resource, const struct export_labels *labels)
 {
     struct export_packed packed = {.bytes = {0}};
-    const struct export_identity *identity = &profiles->identity;
-    int result =
-        pack_resource_attribute(&packed, "service.name",
-                                *identity->service ? identity->service : "unknown_service") ||
-        pack_resource_attribute(&packed, "service.version", report_export_version(identity)) ||
-        pack_resource_attribute(&packed, "host.name", identity->host);
+    int result = pack_resource_attribute(&packed, "service.name",
+                                         *service->name ? service->name : "unknown_service") ||
+                 pack_resource_attribute(&packed, "service.version", service->version) ||
+                 pack_resource_attribute(&packed, "host.name", profiles->identity.host);
     for (size_t i = 0; i < labels->others.count && !result; i++) {
         const struct export_label *label = &labels->others.items[i];
         char *name = strndup(label->text, label->name_length);
@@ -415,8 +469,7 @@ static int append(struct export_packed *to, const struct export_packed *from)
 {
     if (sprof_vec_reserve(&to->bytes, to->bytes.count + from->bytes.count))
         return SPROF_ENOMEM;
-    if (from->bytes.count)
-        memcpy(to->bytes.items + to->bytes.count, from->bytes.items, from->bytes.count);
+    memcpy(to->bytes.items + to->bytes.count, from->bytes.items, from->bytes.count);
     to->bytes.count += from->bytes.count;
     return 0;
 }
@@ -455,21 +508,34 @@ static int begin_tables(struct profiles *profiles)
                : 0;
 }
 
-static int pack_request(struct profiles *profiles, const struct export_labels *labels,
-                        struct export_packed *request)
+static int pack_service(struct profiles *profiles, const struct service *service,
+                        const struct export_labels *labels, struct export_packed *request)
 {
     struct export_packed resource = {.bytes = {0}};
-    int result = begin_tables(profiles);
+    int result = pack_resource(profiles, service, &resource, labels);
     if (!result)
-        result = add_costs(profiles);
-    if (!result)
-        result = pack_resource(profiles, &resource, labels);
-    if (!result)
-        result = pack_scope(profiles, &resource);
+        result = pack_scope(profiles, service, &resource);
     if (!result)
         result = report_export_pack_bytes(request, RESOURCE_PROFILES, resource.bytes.items,
                                           resource.bytes.count);
     sprof_vec_release(&resource.bytes);
+    return result;
+}
+
+/* A service without samples is left out, unless it is the only one. */
+static int pack_request(struct profiles *profiles, const struct export_labels *labels,
+                        struct export_packed *request)
+{
+    int result = begin_tables(profiles);
+    if (!result)
+        result = number_services(profiles, labels);
+    if (!result)
+        result = add_costs(profiles);
+    for (size_t i = 0; i < profiles->services.count && !result; i++) {
+        const struct service *service = &profiles->services.items[i];
+        if (service->sums.count || profiles->services.count == 1)
+            result = pack_service(profiles, service, labels, request);
+    }
     return result ? result : pack_dictionary(profiles, request);
 }
 
@@ -484,7 +550,12 @@ static void release(struct profiles *profiles)
     sprof_map_release(&profiles->sums_of);
     sprof_vec_release(&profiles->sets);
     sprof_vec_release(&profiles->thread_sets);
-    sprof_vec_release(&profiles->sums);
+    sprof_map_release(&profiles->service_numbers);
+    sprof_intern_release(&profiles->service_texts);
+    for (size_t i = 0; i < profiles->services.count; i++)
+        sprof_vec_release(&profiles->services.items[i].sums);
+    sprof_vec_release(&profiles->services);
+    sprof_vec_release(&profiles->process_services);
 }
 
 static int write_profiles(FILE *out, const struct report_content *content, bool without_numbers,

@@ -326,6 +326,51 @@ services() {
     expect 0 "$SPROF" record -e cpu-clock -F 1997 -o a.db -- sh -c 'for n in 1 2 3; do (exec sh -c "i=0; while [ \$i -lt 40000 ]; do i=\$((i+1)); done"); done'
     sqlite3 a.db "UPDATE run SET targets = 'all that runs';
         INSERT OR REPLACE INTO process_origin SELECT id, 0, 'root', '/system.slice/' || iif(id % 2, 'one', 'two') || '.service', NULL FROM process" || fail sqlite3
+    expect 0 "$SPROF" export -f otlp-profiles -o all.otlp.pb a.db
+    expect 0 "$SPROF" export -f otlp-profiles -l service=shop -o one.otlp.pb a.db
+    python3 - <<'END' || fail "resources of a file"
+import collections, sqlite3
+
+def fields(data):
+    at = 0
+    def number():
+        nonlocal at
+        value = shift = 0
+        while True:
+            value, shift, at = value | (data[at] & 127) << shift, shift + 7, at + 1
+            if data[at - 1] < 128:
+                return value
+    found = collections.defaultdict(list)
+    while at < len(data):
+        tag = number()
+        if tag & 7 == 0:
+            value = number()
+        else:
+            size = 8 if tag & 7 == 1 else number()
+            value, at = data[at:at + size], at + size
+        found[tag >> 3].append(value)
+    return found
+
+def services(path):
+    counts, ids = {}, []
+    request = fields(open(path, "rb").read())
+    texts = [text.decode() for text in fields(request[2][0])[5]]
+    for resource in map(fields, request[1]):
+        of = {fields(one)[1][0].decode(): fields(fields(one)[2][0])[1][0].decode() for one in fields(resource[1][0])[1]}
+        for profile in map(fields, fields(resource[2][0])[2]):
+            ids.append(profile[7][0])
+            if texts[fields(profile[1][0])[1][0]] == "samples":
+                values = b"".join(fields(sample)[4][0] for sample in profile[2])
+                counts[of["service.name"]] = counts.get(of["service.name"], 0) + sum(values) # each below 128
+                assert max(values) < 128
+    assert len(set(ids)) == len(ids), ids
+    return counts
+
+wanted = dict(sqlite3.connect("a.db").execute("""SELECT iif(t.process_id % 2, 'one', 'two') AS service, sum(s.count) AS n
+    FROM sample s JOIN thread t ON t.id = s.thread_id GROUP BY service HAVING n > 0"""))
+assert services("all.otlp.pb") == wanted and len(wanted) == 2, (services("all.otlp.pb"), wanted)
+assert services("one.otlp.pb") == {"shop": sum(wanted.values())}, services("one.otlp.pb")
+END
     for kind in pyroscope otlp; do
         receiver ok
         expect 0 "$SPROF" push --to $kind+http://127.0.0.1:$port a.db
@@ -357,7 +402,7 @@ otlp() {
     recordings
     receiver 500,html,ok
     to=otlp+http://127.0.0.1:$port
-    OTEL_SERVICE_NAME=other OTEL_RESOURCE_ATTRIBUTES='host.name=b,region=eu%2Cwest' \
+    OTEL_SERVICE_NAME=other OTEL_RESOURCE_ATTRIBUTES='host.name=b,region=eu%2Cwest,version=3' \
         expect 0 "$SPROF" push --to "$to/" -l service.name='the "shop"' -l host.name=a -l team=x a.db
     said 'may count twice'
     "$SPROF" report -i a.db -n 0 --format csv >table.csv || fail report
@@ -400,7 +445,7 @@ tables = {number: [fields(one) for one in dictionary[number]] for number in (1, 
 assert texts[0] == "" and all(not table[0] for number, table in tables.items() if number != 4)
 of = {fields(one)[1][0].decode(): fields(fields(one)[2][0])[1][0].decode() for one in fields(resource[1][0])[1]}
 assert (of["service.name"], of["host.name"], of["team"]) == ('the "shop"', "a", "x") and of["service.version"], of
-assert of["region"] == "eu,west", of
+assert (of["region"], of["version"]) == ("eu,west", "3") and of["service.version"] != "3", of
 names = {texts[one[1][0]] for one in tables[6][1:]}
 assert names >= {"thread.name", "process.executable.name", "profile.frame.type"} and not names & {"process.pid", "thread.id"}, names
 sums = collections.defaultdict(lambda: [0, 0])

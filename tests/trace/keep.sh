@@ -490,6 +490,15 @@ texts = lambda attributes: {first(a, 1).decode(): first(a, 2, 1).decode() for a 
 assert texts(all_of(file, 1, 1, 1))["service.name"] == "program"
 END
     "$SPROF" export -f otlp-traces -o - kept.db | cmp - otlp-traces.json || fail "another export has other ids"
+    OTEL_SERVICE_NAME=other OTEL_RESOURCE_ATTRIBUTES=version=3,process.pid=7 "$SPROF" export -f otlp-traces -l service=shop -l version=1.4 -l host=a \
+        -o labels.json kept.db 2>err || fail "labels: $(cat err)"
+    python3 - <<'END' || fail "other labels"
+import json
+attributes = [(one["key"], *one["value"].values()) for one in json.load(open("labels.json"))["resourceSpans"][0]["resource"]["attributes"]]
+of = dict(attributes)
+assert len(of) == len(attributes), attributes
+assert [of[name] for name in ("service.name", "service.version", "host.name", "version", "process.pid")] == ["shop", "1.4", "a", "3", "7"], of
+END
     local tid
     tid=$(query kept.db "SELECT DISTINCT tid FROM v_kept_call WHERE thread_id NOT IN (SELECT thread_id FROM v_kept_call WHERE function = 'main')")
     "$SPROF" script --thread "$tid" --over 30ms kept.db --format csv | tail -n +2 | cut -d, -f6 | paste -sd' ' >out

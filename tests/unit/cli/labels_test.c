@@ -1,5 +1,6 @@
-/* Labels from OpenTelemetry's variables: which prevail, what is decoded, and what is ignored. */
-#include "cli/otel_labels.h"
+/* Labels from -l and from OpenTelemetry's variables: which prevail, what is decoded, and what is
+ * ignored. */
+#include "cli/labels.h"
 
 #include <CUnit/CUnit.h>
 #include <stdlib.h>
@@ -18,8 +19,7 @@ static const char *labels_of(const char *given, const char *service, const char 
 {
     static char all[256];
     const struct sprof_log log = {.message = count_warning, .context = warnings};
-    struct cli_texts labels = {.list = {0}};
-    struct sprof_arena arena = {0};
+    struct cli_labels labels = {.list = {0}};
     *warnings = 0;
     unsetenv("OTEL_SERVICE_NAME");
     unsetenv("OTEL_RESOURCE_ATTRIBUTES");
@@ -28,15 +28,14 @@ static const char *labels_of(const char *given, const char *service, const char 
     if (attributes)
         setenv("OTEL_RESOURCE_ATTRIBUTES", attributes, 1);
     if (given)
-        CU_ASSERT_EQUAL(sprof_vec_push(&labels.list, given), 0);
-    CU_ASSERT_EQUAL(cli_add_otel_labels(&labels, &arena, &log, NULL), 0);
+        CU_ASSERT_EQUAL(cli_add_label(&labels, given, NULL), 0);
+    CU_ASSERT_EQUAL(cli_add_otel_labels(&labels, &log, NULL), 0);
     *all = '\0';
     for (size_t i = 0; i < labels.list.count; i++) {
         strcat(all, labels.list.items[i]);
         strcat(all, "|");
     }
-    sprof_vec_release(&labels.list);
-    sprof_arena_release(&arena);
+    cli_labels_release(&labels);
     unsetenv("OTEL_SERVICE_NAME");
     unsetenv("OTEL_RESOURCE_ATTRIBUTES");
     return all;
@@ -54,7 +53,11 @@ static void test_which_prevail(void)
         {NULL, "a", "service.name=b,team=x", "service.name=a|team=x|"},
         {NULL, "", "service.name=b", "service.name=b|"},
         {"service.name=c", "a", "service.name=b,team=x", "service.name=c|team=x|"},
-        {"service=c", "a", "service.name=b", "service=c|"},
+        {"service=c", "a", "service.name=b", "service.name=c|"},
+        {"version=1=2", NULL, "service.version=3,version=3", "service.version=1=2|version=3|"},
+        {"host=c", NULL, "service=a,version=3,host=b", "host.name=c|host=b|version=3|service=a|"},
+        {"services=c", NULL, NULL, "services=c|"},
+        {"service", NULL, NULL, "service|"},
         {"team=c", NULL, "team=x", "team=c|"},
         {NULL, NULL, "team=x,team=y", "team=y|"},
     };
@@ -89,10 +92,10 @@ static void test_what_is_malformed_is_ignored_as_a_whole(void)
     CU_ASSERT_EQUAL(warnings, 1);
 }
 
-void sprof_suite_cli_otel_labels(void);
-void sprof_suite_cli_otel_labels(void)
+void sprof_suite_cli_labels(void);
+void sprof_suite_cli_labels(void)
 {
-    CU_pSuite suite = CU_add_suite("cli/otel_labels", NULL, NULL);
+    CU_pSuite suite = CU_add_suite("cli/labels", NULL, NULL);
     CU_add_test(suite, "which prevail", test_which_prevail);
     CU_add_test(suite, "what is decoded", test_what_is_decoded);
     CU_add_test(suite, "what is malformed is ignored as a whole",
