@@ -149,6 +149,16 @@ static int note_function(struct search *search, uint32_t function, uint32_t dept
     return waits && !count ? SPROF_ENOMEM : 0;
 }
 
+/* How many frames of a stack may hold the lock, from the innermost on. Where the function that takes
+ * it is among them, its callers came there before it was taken. */
+static uint32_t frames_that_may_hold(const struct search *search, const struct why_stack *stack)
+{
+    for (uint32_t i = stack->depth; i > 0; i--)
+        if (search->table->frames.items[stack->first + i - 1].function == search->function)
+            return i;
+    return stack->depth;
+}
+
 /* Notes what is on the stacks of all other threads that may hold the lock at a time. */
 static int look(struct search *search, uint64_t time_ns, bool waits)
 {
@@ -161,7 +171,8 @@ static int look(struct search *search, uint64_t time_ns, bool waits)
         if (!sample || sample->thread == search->waiter || !may_be_holder(search, sample))
             continue;
         const struct why_stack *stack = &table->stacks.items[sample->stack];
-        for (uint32_t i = 0; i < stack->depth && !result; i++)
+        const uint32_t count = frames_that_may_hold(search, stack);
+        for (uint32_t i = 0; i < count && !result; i++)
             result = note_function(search, table->frames.items[stack->first + i].function,
                                    stack->depth - i, sample->thread, waits);
     }
@@ -225,8 +236,7 @@ static bool may_hold(const struct search *search, const struct presence *presenc
 {
     const bool is_suspect = presence->function == search->suspect;
     const double least = is_suspect ? suspect_presence : least_presence;
-    return presence->function != search->function &&
-           (double)presence->waiting >= least * (double)search->waiting_looks &&
+    return (double)presence->waiting >= least * (double)search->waiting_looks &&
            z_of(search, presence) > (is_suspect ? suspect_z : least_z);
 }
 

@@ -370,6 +370,41 @@ static void test_a_pool_holds_its_own_lock(void)
     why_table_release(&scene.table);
 }
 
+/* Threads alike take turns: each computes for a moment, in which no thread has the lock, then waits,
+ * and holds it. */
+static void take_turns(struct scene *scene, const char *holder)
+{
+    uint32_t threads[3];
+    for (int i = 0; i < 3; i++)
+        threads[i] = scene_thread(scene, "pool");
+    for (int turn = 0; turn < 300; turn++) {
+        scene_work(scene, threads[turn % 3], 2, "loop prepare");
+        scene_add(scene, threads[turn % 3], WHY_LOCK, 44 * MS, "loop write:pthread_mutex_lock");
+        scene_work(scene, threads[turn % 3], 20, holder);
+        if (turn < 2)
+            scene->now_ns[threads[turn + 1]] = scene->now_ns[threads[turn]] - 44 * MS;
+    }
+}
+
+/* The loop around it is on the holder's stack just as often, but called what took the lock. */
+static void test_callers_of_the_waiter_hold_nothing(void)
+{
+    struct scene scene = {0};
+    take_turns(&scene, "loop write append");
+    scene_says(&scene, "write waits for a lock in pthread_mutex_lock: the lock is held by append "
+                       "of several threads");
+    why_table_release(&scene.table);
+}
+
+static void test_a_waiter_holds_the_lock_in_other_threads(void)
+{
+    struct scene scene = {0};
+    take_turns(&scene, "loop write");
+    scene_says(&scene, "write waits for a lock in pthread_mutex_lock: the lock is held by write "
+                       "of several threads");
+    why_table_release(&scene.table);
+}
+
 /* The holder computes more than its waiter waits: the waiter is named, for the lock is the cause.
  */
 static void test_the_waiter_comes_before_its_holder(void)
@@ -555,6 +590,10 @@ void sprof_suite_why_judge(void)
     CU_add_test(suite, "looks at a lock", test_looks_at_a_lock);
     CU_add_test(suite, "a busy thread is no holder", test_a_busy_thread_is_no_holder);
     CU_add_test(suite, "holders may rotate", test_holders_may_rotate);
+    CU_add_test(suite, "callers of the waiter hold nothing",
+                test_callers_of_the_waiter_hold_nothing);
+    CU_add_test(suite, "a waiter holds the lock in other threads",
+                test_a_waiter_holds_the_lock_in_other_threads);
     CU_add_test(suite, "a pool holds its own lock", test_a_pool_holds_its_own_lock);
     CU_add_test(suite, "the waiter comes before its holder",
                 test_the_waiter_comes_before_its_holder);
