@@ -6,6 +6,7 @@
 
 #include <dwarf.h>
 #include <stdlib.h>
+#include <string.h>
 
 enum {
     MAX_DEPTH = 200,
@@ -137,28 +138,64 @@ static bool note_range(void *context, uint64_t low, uint64_t high)
 static uint64_t walk_children(struct function_walk *walk, uint64_t at, uint32_t parent,
                               bool in_function, unsigned depth);
 
+/* DWARF 2 has no entry of several ranges: without extensions (-gstrict-dwarf), clang gives such a
+ * call none, but its inner calls theirs. */
+static bool has_no_extent(const struct dwarf_extent *extent)
+{
+    return extent->ranges_class == DWARF_NONE && !extent->low_is_known && !extent->high_pc;
+}
+
+static bool is_range_below(const struct function_walk *walk, const struct range *range,
+                           uint32_t call)
+{
+    return walk->calls.items[walk->own.call + range->call - 1].parent == call;
+}
+
+/* Gives a call without ranges those of its inner calls, in front of them. */
+static void take_inner_ranges(struct function_walk *walk, uint32_t call, size_t first)
+{
+    const size_t count = walk->ranges.count;
+    size_t taken = 0;
+    for (size_t i = first; i < count; i++)
+        taken += is_range_below(walk, &walk->ranges.items[i], call);
+    walk->broken |= count + taken - walk->own.range > MAX_RANGES ||
+                    sprof_vec_reserve(&walk->ranges, count + taken);
+    if (walk->broken || !taken)
+        return;
+    struct range *outer = walk->ranges.items + first, *inner = outer + taken;
+    memmove(inner, outer, (count - first) * sizeof *inner);
+    walk->ranges.count += taken;
+    for (size_t i = 0; i < count - first; i++)
+        if (is_range_below(walk, &inner[i], call))
+            *outer++ = (struct range){inner[i].low, inner[i].high, call};
+}
+
 static uint64_t walk_call(struct function_walk *walk, const struct dwarf_entry *entry,
                           uint32_t parent, unsigned depth)
 {
     const size_t before = walk->ranges.count;
-    struct index_call call = {.parent = parent, .line = line_of(entry->call_line)};
+    const bool takes_inner = has_no_extent(&entry->extent) && entry->has_children;
+    const struct index_call call = {.parent = parent, .line = line_of(entry->call_line)};
+    uint64_t next = 0;
     if (sprof_vec_push(&walk->calls, call)) {
         walk->index->failed = true;
         return 0;
     }
+    const size_t number = walk->calls.count - walk->own.call;
     symbolize_dwarf_each_range(&walk->names->dwarf, walk->unit, &entry->extent, note_range, walk);
+    if (entry->has_children && (takes_inner || walk->ranges.count > before))
+        next = walk_children(walk, entry->children, (uint32_t)number, true, depth + 1);
+    if (takes_inner)
+        take_inner_ranges(walk, (uint32_t)number, before);
     if (walk->ranges.count == before) {
-        walk->calls.count--;
-        return 0;
+        walk->calls.count = walk->own.call + number - 1;
+        return next;
     }
-    struct index_call *made = &walk->calls.items[walk->calls.count - 1];
+    struct index_call *made = &walk->calls.items[walk->own.call + number - 1];
     made->description = describe_call(walk, entry);
     if (entry->call_file)
         made->file = symbolize_dwarf_names_file(walk->names, walk->unit, entry->call_file - 1);
-    return entry->has_children
-               ? walk_children(walk, entry->children,
-                               (uint32_t)(walk->calls.count - walk->own.call), true, depth + 1)
-               : 0;
+    return next;
 }
 
 /* The function's pieces share its calls; the ranges of these are cut to each of the pieces. */

@@ -150,6 +150,83 @@ static void test_lines_without_functions(void)
     fixture_close(&fixture);
 }
 
+/* A call that is inlined in two places, which DWARF 2 cannot say: it has no range, and its inner
+ * calls have theirs. One without any inner call is nowhere. */
+static void test_calls_without_ranges(void)
+{
+    static const char source[] =
+        "    .globl _start\n"
+        "    .type _start, @function\n"
+        "_start:\n"
+        "    .fill 8, 1, 0x90\n"
+        "    .size _start, 8\n"
+        "    .section .debug_abbrev, \"\", @progbits\n"
+        "    .byte 1, 0x11, 1, 0x11, 1, 0x12, 1, 0, 0\n"
+        "    .byte 2, 0x2e, 1, 3, 8, 0x11, 1, 0x12, 1, 0, 0\n"
+        "    .byte 3, 0x2e, 0, 3, 8, 0x20, 0xb, 0, 0\n"
+        "    .byte 4, 0x1d, 1, 0x31, 0x13, 0, 0\n"
+        "    .byte 5, 0x1d, 0, 0x31, 0x13, 0x11, 1, 0x12, 1, 0, 0, 0\n"
+        "    .macro called name\n"
+        "\\name: .byte 3\n"
+        "    .asciz \"\\name\"\n"
+        "    .byte 1\n"
+        "    .endm\n"
+        "    .macro placed name, from, to\n"
+        "    .byte 5\n"
+        "    .long \\name - unit\n"
+        "    .quad _start + \\from, _start + \\to\n"
+        "    .endm\n"
+        "    .macro torn name\n"
+        "    .byte 4\n"
+        "    .long \\name - unit\n"
+        "    .endm\n"
+        "    .section .debug_info, \"\", @progbits\n"
+        "unit: .long 2f - 1f\n"
+        "1:  .2byte 2\n"
+        "    .long 0\n"
+        "    .byte 8, 1\n"
+        "    .quad _start, _start + 8\n"
+        "    called inner\n    called torn_outer\n    called torn_inner\n    called nowhere\n"
+        "    .byte 2\n"
+        "    .asciz \"_start\"\n"
+        "    .quad _start, _start + 8\n"
+        "    torn nowhere\n    .byte 0\n"
+        "    torn torn_outer\n"
+        "    torn torn_inner\n    placed inner, 1, 3\n    placed inner, 5, 6\n    .byte 0\n"
+        "    placed inner, 6, 7\n"
+        "    .byte 0, 0, 0\n"
+        "2:\n";
+    static const char *const chains[] = {
+        "_start",
+        "inner torn_inner torn_outer _start",
+        "inner torn_inner torn_outer _start",
+        "_start",
+        "_start",
+        "inner torn_inner torn_outer _start",
+        "inner torn_outer _start",
+        "_start",
+    };
+    struct fixture fixture;
+    fixture_open(&fixture);
+    fixture_text(&fixture, "a.s", source);
+    fixture_run(&fixture, "cc -nostdlib -static a.s -o a");
+    const uint64_t start = naming_nm(&fixture, "a", "_start");
+    struct naming naming = {.image = naming_image(fixture_path(&fixture, "a"))};
+    for (size_t i = 0; i < 8; i++)
+        CU_ASSERT_EQUAL(sprof_vec_push(&naming.addresses, start + i), 0);
+    naming_run(&naming, NULL, NULL);
+    for (size_t i = 0; i < 8; i++) {
+        struct sprof_str chain = {0};
+        for (uint32_t k = naming.result.first[i]; k < naming.result.first[i + 1]; k++)
+            sprof_str_appendf(&chain, "%s%s", k > naming.result.first[i] ? " " : "",
+                              naming.result.functions[naming.result.frames[k].function].name);
+        CU_ASSERT_STRING_EQUAL(chain.text, chains[i]);
+        sprof_str_release(&chain);
+    }
+    naming_close(&naming);
+    fixture_close(&fixture);
+}
+
 /* The last string of .debug_info is not ended, so the next section goes on with it: in the entry of
  * a function, or of its unit. The latter has no functions then. */
 static void check_unended(const char *defines)
@@ -259,6 +336,7 @@ void sprof_suite_symbolize_units(void)
     CU_add_test(suite, "a nested function", test_nested_function);
     CU_add_test(suite, "lines without functions", test_lines_without_functions);
     CU_add_test(suite, "numbers at offsets", test_numbers_at);
+    CU_add_test(suite, "calls without ranges", test_calls_without_ranges);
     CU_add_test(suite, "texts without an end", test_unended_texts);
     CU_add_test(suite, "copies of which one is kept", test_kept_copies);
 }
