@@ -19,9 +19,6 @@ enum {
 /* How long a thread may run without a sample. */
 enum { RUNS_NS = 1500000 };
 
-/* A wait that was chosen by chance weighs more than it lasted. */
-enum { CHANCE_NS = 1050000 };
-
 /* Some 400 functions are tried; the one that is suspected anyway is one. */
 static const double least_presence = 0.6, least_z = 4, suspect_presence = 0.4, suspect_z = 2;
 static const double as_good = 0.05;
@@ -149,8 +146,8 @@ static int note_function(struct search *search, uint32_t function, uint32_t dept
     return waits && !count ? SPROF_ENOMEM : 0;
 }
 
-/* How many frames of a stack may hold the lock, from the innermost on. Where the function that takes
- * it is among them, its callers came there before it was taken. */
+/* How many frames of a stack may hold the lock, from the innermost on. Where the function that
+ * takes it is among them, its callers came there before it was taken. */
 static uint32_t frames_that_may_hold(const struct search *search, const struct why_stack *stack)
 {
     for (uint32_t i = stack->depth; i > 0; i--)
@@ -185,7 +182,7 @@ static int look_through(struct search *search, uint64_t from_ns, uint64_t to_ns,
     const uint64_t parts = length / (waits ? WAIT_NS : GAP_NS) + 1;
     const size_t *count = waits ? &search->waiting_looks : &search->else_looks;
     int result = 0;
-    if (waits && length < CHANCE_NS)
+    if (waits && length < WHY_CHANCE_NS)
         return look(search, to_ns - length / 16, waits);
     for (uint64_t i = 0; i < parts && *count < MOST_LOOKS && !result; i++)
         result = look(search, from_ns + (2 * i + 1) * length / (2 * parts), waits);

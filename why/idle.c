@@ -17,7 +17,8 @@ struct marking {
     struct sprof_map last_added; /* function → number of the last sample that was added to it */
     uint64_t added;
     uint64_t work_ns, all_ns; /* of the thread … */
-    uint64_t wanted_ns;       /* … and its time with a CPU, or without one that it wants */
+    uint64_t own_work_ns; /* … in functions of the application: libraries start before them … */
+    uint64_t wanted_ns;   /* … and its time with a CPU, or without one that it wants */
 };
 
 static int compare(const void *left, const void *right, void *context)
@@ -56,6 +57,7 @@ static int add_work(struct marking *marking, const struct why_sample *sample, bo
     if (is_waking)
         return 0;
     marking->work_ns += sample->weight_ns;
+    marking->own_work_ns += stack->depth ? sample->weight_ns : 0;
     marking->added++;
     for (size_t i = 0; i < stack->depth; i++) {
         uint64_t *last = sprof_map_at(&marking->last_added, frames[i].function);
@@ -74,7 +76,7 @@ static size_t depth_below_loop(const struct marking *marking, const struct why_s
     const struct why_place *frames = why_frames(marking->table, stack);
     for (size_t i = 0; i < stack->depth; i++) {
         const uint64_t *sum = sprof_map_get(&marking->inclusive, frames[i].function);
-        if (sum && *sum * 100 >= marking->work_ns * LOOP_PERCENT)
+        if (sum && *sum * 100 >= marking->own_work_ns * LOOP_PERCENT)
             return frames[i].inner;
     }
     return stack->depth ? frames[stack->depth - 1].inner + 1 : 0;
@@ -149,7 +151,7 @@ static int mark_thread(struct marking *marking, size_t from, size_t to)
     struct why_sample *samples = marking->table->samples.items;
     int result = 0;
     sprof_map_clear(&marking->inclusive);
-    marking->work_ns = marking->all_ns = marking->wanted_ns = 0;
+    marking->work_ns = marking->own_work_ns = marking->all_ns = marking->wanted_ns = 0;
     for (size_t i = from; i < to && !result; i++) {
         const struct why_sample *sample = &samples[marking->order[i]],
                                 *before = i > from ? &samples[marking->order[i - 1]] : NULL,

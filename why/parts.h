@@ -24,6 +24,9 @@ static inline uint64_t why_length_ns(const struct why_sample *sample)
                                                                        : sample->weight_ns;
 }
 
+/* A wait that was chosen by chance weighs more than it lasted, and at most that. */
+enum { WHY_CHANCE_NS = 1050000 };
+
 /* A stack's functions, innermost first; NULL where it has none, for then there may be no array. */
 static inline const struct why_place *why_frames(const struct why_table *table,
                                                  const struct why_stack *stack)

@@ -190,6 +190,14 @@ static uint64_t key_of(const struct why_table *table, const struct why_sample *s
     return (uint64_t)why_owner(table, sample) << 32 | (uint64_t)why_kind(sample->cause);
 }
 
+/* A wait that began before the call in which it ended, by clocks of two processors. All else stands
+ * for a moment: what it weighs was spent in calls like this. */
+static bool begins_before(const struct why_sample *sample, const struct why_call *call)
+{
+    return sample->cause >= WHY_READY && !sample->look_ns && sample->weight_ns >= WHY_CHANCE_NS &&
+           sample->weight_ns > sample->end_ns - call->start_ns;
+}
+
 /* Cuts samples down to slow calls: others are idle. */
 static int cut(struct why_table *table, const struct why_calls *calls, struct sums *sums)
 {
@@ -197,7 +205,7 @@ static int cut(struct why_table *table, const struct why_calls *calls, struct su
         struct why_sample *sample = &table->samples.items[i];
         const struct why_call *call = call_at(calls, sample->thread, sample->end_ns);
         sample->is_idle = !call || !call->is_slow;
-        if (!sample->is_idle && sample->weight_ns > sample->end_ns - call->start_ns)
+        if (call && begins_before(sample, call))
             sample->weight_ns = sample->end_ns - call->start_ns + 1;
         if (sample->cause == WHY_READY ||
             (sample->is_idle && !is_in_function(table, calls, sample)))

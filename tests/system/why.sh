@@ -212,7 +212,11 @@ rotate | readers | pool | inversion | straggler | semaphore | processes | start 
         names answer_urgently lock
         [ "$(answer holder.function)" = write_statistics ] || fail "another holder"
         ;;
-    pool | processes | churn) names apply_rule computing ;;
+    processes | churn) names apply_rule computing ;;
+    pool)
+        ! is_next pool sleep 2>err || fail "the pause between jobs is taken for work"
+        names apply_rule computing
+        ;;
     straggler) # the others wait for what it computes
         case $(answer function) in
         wait_for_all) names wait_for_all barrier ;;

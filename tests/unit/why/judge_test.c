@@ -162,6 +162,26 @@ static void test_waits_for_work_are_idle(void)
     why_table_release(&scene.table);
 }
 
+/* A thread that makes jobs for others, with pauses, works less than it took to load its libraries.
+ */
+static void test_pauses_between_jobs_are_idle(void)
+{
+    struct scene scene = {0};
+    const uint32_t producer = scene_thread(&scene, "main"), worker = scene_thread(&scene, "worker");
+    scene_add(&scene, producer, WHY_COMPUTES, 50 * MS, ":_dl_start");
+    for (int i = 0; i < 100; i++) {
+        scene_work(&scene, producer, 1, "main fill_queue:pthread_cond_broadcast");
+        scene_add(&scene, producer, WHY_SLEEP, 9 * MS, "main fill_queue:usleep");
+        spread(&scene, worker, 5);
+        scene_work(&scene, worker, 5, "run_jobs apply");
+    }
+    scene_says(&scene, "apply computes");
+    struct why_verdict verdict = scene_judge(&scene);
+    CU_ASSERT_EQUAL(verdict.idle_ns, 900 * (uint64_t)MS);
+    why_verdict_release(&verdict);
+    why_table_release(&scene.table);
+}
+
 /* A shell that reads what its child writes, deep below its loop, is not slow by that. */
 static void test_waits_for_children_are_idle(void)
 {
@@ -370,8 +390,8 @@ static void test_a_pool_holds_its_own_lock(void)
     why_table_release(&scene.table);
 }
 
-/* Threads alike take turns: each computes for a moment, in which no thread has the lock, then waits,
- * and holds it. */
+/* Threads alike take turns: each computes for a moment, in which no thread has the lock, then
+ * waits, and holds it. */
 static void take_turns(struct scene *scene, const char *holder)
 {
     uint32_t threads[3];
@@ -580,6 +600,7 @@ void sprof_suite_why_judge(void)
     CU_add_test(suite, "no function has most of the time", test_no_function_has_most);
     CU_add_test(suite, "nothing but ready is starved", test_nothing_but_ready_is_starved);
     CU_add_test(suite, "waits for work are idle", test_waits_for_work_are_idle);
+    CU_add_test(suite, "pauses between jobs are idle", test_pauses_between_jobs_are_idle);
     CU_add_test(suite, "waits for children are idle", test_waits_for_children_are_idle);
     CU_add_test(suite, "the work of waiting is none", test_the_work_of_waiting_is_none);
     CU_add_test(suite, "a program without work is idle", test_a_program_without_work_is_idle);

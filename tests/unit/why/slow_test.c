@@ -137,6 +137,57 @@ static void test_time_without_a_cpu_is_taken_off(void)
     release(&scene, &calls, &verdict);
 }
 
+/* A look stands for time of several threads, and of the whole call, however early in it it comes.
+ */
+static void test_early_looks_weigh_as_much_as_late_ones(void)
+{
+    struct scene scene = {0};
+    struct why_calls calls = {.of = "handle"};
+    struct why_verdict verdict;
+    const uint32_t thread = scene_thread(&scene, "prog");
+    for (unsigned i = 0; i < 1000; i++) {
+        const size_t call = begin_call(&calls, &scene, thread, i % 50 == 7 ? "42" : "1", "2");
+        scene_work(&scene, thread, 1, "main handle parse");
+        if (i % 50 == 7) {
+            scene_add(&scene, thread, WHY_SLEEP, 10 * MS, "main handle connect:usleep");
+            scene_add(&scene, thread, WHY_SLEEP, 10 * MS, "main handle transfer:usleep");
+        }
+        end_call(&calls, &scene, call);
+    }
+    for (size_t i = 0; i < scene.table.samples.count; i++) {
+        struct why_sample *sample = &scene.table.samples.items[i];
+        sample->look_ns = sample->weight_ns;
+        sample->weight_ns *= 6;
+    }
+    says(&scene, &calls,
+         "Slow calls of handle are slow because connect sleeps in usleep, when shop = 42",
+         &verdict);
+    CU_ASSERT_DOUBLE_EQUAL(verdict.share.share, 0.5, 0.01);
+    CU_ASSERT_TRUE_FATAL(verdict.next_count > 0);
+    CU_ASSERT_DOUBLE_EQUAL(verdict.next[0].share, 0.5, 0.01);
+    release(&scene, &calls, &verdict);
+}
+
+/* Clocks of two processors differ: the pause before a call seems to end in it. */
+static void test_a_wait_before_a_call_is_none_of_it(void)
+{
+    struct scene scene = {0};
+    struct why_calls calls = {.of = "handle"};
+    struct why_verdict verdict;
+    const uint32_t thread = scene_thread(&scene, "prog");
+    for (unsigned i = 0; i < 1000; i++) {
+        scene_add(&scene, thread, WHY_SLEEP, 50 * MS, "main pause:usleep");
+        const size_t call = begin_call(&calls, &scene, thread, i % 50 == 7 ? "42" : "1", "2");
+        calls.list.items[call].start_ns -= 100;
+        scene_work(&scene, thread, i % 50 == 7 ? 20 : 1, "main handle discount");
+        end_call(&calls, &scene, call);
+    }
+    says(&scene, &calls, "Slow calls of handle are slow because discount computes, when shop = 42",
+         &verdict);
+    CU_ASSERT_TRUE(verdict.share.share > 0.99);
+    release(&scene, &calls, &verdict);
+}
+
 static void test_few_calls_are_not_compared(void)
 {
     struct scene scene = {0};
@@ -200,6 +251,10 @@ void sprof_suite_why_slow(void)
     CU_add_test(suite, "a limit chooses", test_a_limit_chooses);
     CU_add_test(suite, "a least value", test_a_least_value);
     CU_add_test(suite, "time without a CPU is taken off", test_time_without_a_cpu_is_taken_off);
+    CU_add_test(suite, "early looks weigh as much as late ones",
+                test_early_looks_weigh_as_much_as_late_ones);
+    CU_add_test(suite, "a wait before a call is none of it",
+                test_a_wait_before_a_call_is_none_of_it);
     CU_add_test(suite, "few calls are not compared", test_few_calls_are_not_compared);
     CU_add_test(suite, "many calls in slow ones", test_many_calls_in_slow_ones);
 }
