@@ -5,7 +5,7 @@
 #include <string.h>
 
 /* Raised whenever other symbols are gathered, or distinguished in another way. */
-enum { SYMBOL_TABLE_VERSION = 1 };
+enum { SYMBOL_TABLE_VERSION = 2 };
 
 /* A stored table: this, the entries, the texts. */
 struct header {
@@ -23,10 +23,12 @@ struct gathering {
 
 /* == Gathering == */
 
+/* An indirect function's code is that of its resolver, which may have a symbol of its own. */
 static uint32_t rank_of(const GElf_Sym *symbol)
 {
     const unsigned type = GELF_ST_TYPE(symbol->st_info), bind = GELF_ST_BIND(symbol->st_info);
-    return (type == STT_NOTYPE ? 2u : 0) + (bind == STB_LOCAL ? 1u : 0);
+    const uint32_t kind = type == STT_GNU_IFUNC ? 2 : type == STT_NOTYPE ? 4 : 0;
+    return kind + (bind == STB_LOCAL ? 1u : 0);
 }
 
 static bool is_code(const GElf_Sym *symbol, GElf_Word section)

@@ -33,7 +33,19 @@ static const char assembler[] = "    .text\n"
                                 "    .globl inner\n"
                                 "    .type inner, @function\n"
                                 "    .set inner, _start + 8\n"
-                                "    .size inner, 8\n";
+                                "    .size inner, 8\n"
+                                "    .globl chosen, picked\n"
+                                "    .type chosen, @gnu_indirect_function\n"
+                                "    .type picked, @gnu_indirect_function\n"
+                                "    .type resolve, @function\n"
+                                "chosen:\n"
+                                "resolve:\n"
+                                "    .skip 16, 0x90\n"
+                                "    .size chosen, 16\n"
+                                "    .size resolve, 16\n"
+                                "picked:\n"
+                                "    .skip 16, 0x90\n"
+                                "    .size picked, 16\n";
 
 static void check_name(const struct naming *naming, uint64_t address, const char *name,
                        uint64_t start, uint64_t size)
@@ -62,8 +74,8 @@ static void test_sizes_gaps_and_aliases(void)
     fixture_run(&fixture, "cc -nostdlib -static -no-pie a.s -o a");
     const uint64_t first = naming_nm(&fixture, "a", "__first");
     const uint64_t gap = first + 16, unsized = first + 32, start = first + 48;
-    const uint64_t addresses[] = {first,       first + 15, gap,       gap + 15,  unsized,
-                                  unsized + 9, start,      start + 8, start + 16};
+    const uint64_t addresses[] = {first, first + 15, gap,        gap + 15,   unsized,   unsized + 9,
+                                  start, start + 8,  start + 16, start + 32, start + 48};
     struct naming naming = {.image = naming_image(fixture_path(&fixture, "a"))};
     for (size_t i = 0; i < sizeof addresses / sizeof *addresses; i++)
         CU_ASSERT_EQUAL(sprof_vec_push(&naming.addresses, addresses[i]), 0);
@@ -77,6 +89,8 @@ static void test_sizes_gaps_and_aliases(void)
     check_name(&naming, start, "_start", start, 32);
     check_name(&naming, start + 8, "inner", start + 8, 8);
     check_name(&naming, start + 16, "_start", start, 32);
+    check_name(&naming, start + 32, "resolve", start + 32, 16);
+    check_name(&naming, start + 48, "picked", start + 48, 16);
     symbolize_result_release(&naming.result);
 
     /* Unwind tables that know a function inside end the one that has no size. */
