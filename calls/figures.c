@@ -215,7 +215,7 @@ static int read_stat(struct calls_program *program, struct calls_thread *thread,
     if (cell->base)
         counters_figures_subtract(&figures, cell->base);
     counters_figures_limit(&figures, calls_most_ticks(program));
-    if (!stat->calls && !stat->counted && !cell->written_calls)
+    if (!stat->calls && !stat->counted && !cell->written.calls)
         return 0;
     return calls_put_row(program, thread->row, cell, &figures);
 }
@@ -427,8 +427,7 @@ int calls_clear_figures(struct calls_program *program, uint64_t ticks)
     }
     calls_log_clear(program, program->times.now_ns);
     for (size_t i = 0; i < program->probes.count; i++)
-        program->probes.items[i].calls = program->probes.items[i].governed_calls = 0;
-    program->counts.calls = program->counts.in_flight = program->counts.abnormal =
-        program->counts.unplaced_calls = 0;
+        probing_probe_forget_calls(&program->probes.items[i]);
+    program->counts.unplaced_calls = 0;
     return result;
 }

@@ -4,6 +4,7 @@
 #define SPROF_CALLS_FIGURES_H
 
 #include "counters/counters.h"
+#include "probing/program.h"
 #include "recording/recording.h"
 
 struct calls_program;
@@ -40,9 +41,7 @@ struct calls_cell {
     uint64_t sample, sample_ns;    /* id and time of the row */
     uint64_t phase_calls, before_calls;
     int64_t phase_self, before_self;
-    uint64_t written_calls, written_in_flight, written_abnormal, written_timed, written_self;
-    uint64_t written_unlogged, written_untimed, written_cuts;
-    int64_t written_outside; /* ticks */
+    struct probing_calls written; /* its part of the probe's sums */
     uint64_t path_calls;
     int64_t path_self;
     /* Timed calls: before paths were read, in all paths, in no path. */

@@ -49,7 +49,7 @@ int calls_history_all(struct calls_program *program, const char *what, const cha
                                     .time_ns =
                                         calls_history_time(program, sprof_clock_monotonic_ns())};
     for (size_t i = 0; i < program->all->programs.count; i++)
-        row.in_flight += calls_program_at(program->all, i)->counts.in_flight;
+        row.in_flight += probing_calls_sum(&calls_program_at(program->all, i)->probing).in_flight;
     return put_event(program, &row);
 }
 

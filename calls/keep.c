@@ -286,7 +286,7 @@ uint64_t calls_keep_count_tested(const struct calls_program *program, uint64_t r
     uint64_t calls = 0;
     for (size_t i = 0; i < program->probes.count; i++)
         if (atomic_load(&program->process.shared->keep_of.masks[i]) & rule)
-            calls += program->probes.items[i].calls;
+            calls += program->probes.items[i].sums.calls;
     return calls;
 }
 
@@ -297,7 +297,7 @@ static void add_tested(struct calls_program *program)
     for (size_t i = 0; i < program->probes.count; i++)
         for (uint64_t left = atomic_load(&program->process.shared->keep_of.masks[i]); left;
              left &= left - 1)
-            tested[__builtin_ctzll(left)] += program->probes.items[i].calls;
+            tested[__builtin_ctzll(left)] += program->probes.items[i].sums.calls;
     for (size_t i = 0; i < kept->rules.count; i++) {
         if (kept->rules.items[i].is_over)
             continue;

@@ -31,12 +31,13 @@ struct loads {
 
 static struct loads measure(struct calls_program *program)
 {
-    const uint64_t calls = program->counts.calls, cpu_ns = calls_program_cpu_ns(program),
+    const struct probing_calls sums = probing_calls_sum(&program->probing);
+    const uint64_t calls = sums.calls, cpu_ns = calls_program_cpu_ns(program),
                    ns = program->times.now_ns;
     const struct calls_kept_read *before = &program->kept;
     const double seconds = before->ns && ns > before->ns ? (double)(ns - before->ns) / 1e9 : 0;
     struct loads loads = {{
-        [RULES_LOAD_OPEN] = (double)program->counts.in_flight,
+        [RULES_LOAD_OPEN] = (double)sums.in_flight,
         [RULES_LOAD_RSS] = resident_of(program->process.pid),
     }};
     if (seconds > 0 && calls >= before->calls && cpu_ns >= before->cpu_ns) {

@@ -298,10 +298,8 @@ void calls_log_note_clear(const struct calls_program *program, struct calls_thre
 void calls_log_clear(struct calls_program *program, uint64_t now_ns)
 {
     const uint64_t run_ns = now_ns - program->run->start_monotonic_ns;
-    program->log.logged = program->log.unlogged = 0;
+    program->log.logged = 0;
     calls_keep_clear(program);
-    for (size_t i = 0; i < program->probes.count; i++)
-        program->probes.items[i].unlogged = 0;
     for (size_t i = 0; i < PROBE_SLABS; i++) {
         struct calls_thread *thread = program->threads.of_slab[i];
         if (thread)
@@ -326,8 +324,8 @@ static int put_unlogged(struct calls_program *program, uint32_t number, uint32_t
     if (probe->unlogged_second != second)
         probe->unlogged_in_second = 0;
     probe->unlogged_second = second;
-    probe->unlogged_in_second += probe->unlogged;
-    probe->unlogged = 0;
+    probe->unlogged_in_second += probe->sums.unlogged - probe->unlogged_written;
+    probe->unlogged_written = probe->sums.unlogged;
     const struct store_probe_ledger row = {
         .run_id = program->run->id,
         .second = second,
@@ -347,8 +345,8 @@ int calls_log_serve(struct calls_program *program)
     for (size_t i = 0; i < PROBE_SLABS && program->log.has_rings && !result; i++)
         if (program->threads.of_slab[i] && program->threads.of_slab[i]->packer.calls)
             result = put_block(program, program->threads.of_slab[i]);
-    for (uint32_t i = 0; i < program->probes.count && program->log.unlogged && !result; i++)
-        if (program->probes.items[i].unlogged)
+    for (uint32_t i = 0; i < program->probes.count && program->log.has_rings && !result; i++)
+        if (program->probes.items[i].sums.unlogged > program->probes.items[i].unlogged_written)
             result = put_unlogged(program, i, (uint32_t)(run_ns / 1000000000));
     return result;
 }

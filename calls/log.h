@@ -11,7 +11,7 @@ struct calls_thread;
 
 struct calls_log {
     bool has_rings; /* rings may hold calls */
-    uint64_t logged, unlogged;
+    uint64_t logged;
     struct counters_clocks clocks;
     uint64_t next_size_ns;
 };

@@ -78,23 +78,15 @@ static int put_call_cost(struct calls_program *program, const struct counters_fi
         .bucket_ns = (double)(1u << PROBE_BUCKET_FIRST) * M_SQRT2 * program->times.ns_per_tick,
         .buckets = timed && !program->memory.no_histograms ? buckets : (struct sprof_bytes){0},
     };
-    program->counts.calls += row.calls - cell->written_calls;
-    program->probes.items[cell->function].calls += row.calls - cell->written_calls;
-    const uint64_t unlogged = /* falls only if overwritten */
-        stat->unlogged > cell->written_unlogged ? stat->unlogged - cell->written_unlogged : 0;
-    program->probes.items[cell->function].unlogged += unlogged;
-    program->log.unlogged += unlogged;
-    cell->written_unlogged = stat->unlogged;
-    program->counts.in_flight += row.in_flight - cell->written_in_flight;
-    program->counts.abnormal += row.abnormal - cell->written_abnormal;
-    struct probing_probe *probe = &program->probes.items[cell->function];
-    probe->timed_calls += stat->ended - cell->written_timed;
-    probe->self_ns += row.self_ns - cell->written_self;
-    cell->written_timed = stat->ended;
-    cell->written_self = row.self_ns;
-    cell->written_calls = row.calls;
-    cell->written_in_flight = row.in_flight;
-    cell->written_abnormal = row.abnormal;
+    const struct probing_calls now = {
+        .calls = row.calls,
+        .in_flight = row.in_flight,
+        .abnormal = row.abnormal,
+        .timed = stat->ended,
+        .self_ns = row.self_ns,
+        .unlogged = stat->unlogged,
+    };
+    probing_calls_replace(&program->probes.items[cell->function].sums, &cell->written, &now);
     return !buckets.data || sprof_vec_push(&recording_batch(program->recording)->call_costs, row)
                ? SPROF_ENOMEM
                : 0;
@@ -131,7 +123,7 @@ int calls_put_sample(struct calls_program *program, uint64_t calls, int64_t self
 }
 
 static int put_beside(struct calls_program *program, const struct counters_figures *figures,
-                      uint32_t thread, uint32_t node, struct calls_cell *cell)
+                      uint32_t thread, uint32_t node, const struct calls_cell *cell)
 {
     const struct probe_stat *stat = &figures->stat;
     struct store_batch *batch = recording_batch(program->recording);
@@ -142,16 +134,10 @@ static int put_beside(struct calls_program *program, const struct counters_figur
         run, thread, node, counters_time(figures->outside, program->times.ns_per_tick)};
     if (calls_history_describe(program, cell->function))
         return SPROF_ENOMEM;
-    if (stat->child_counted != cell->written_untimed &&
-        sprof_vec_push(&batch->call_untimeds, untimed))
+    if ((stat->child_counted && sprof_vec_push(&batch->call_untimeds, untimed)) ||
+        (stat->tail_cuts && sprof_vec_push(&batch->call_tail_cuts, cut)) ||
+        (figures->outside && sprof_vec_push(&batch->call_outsides, outside)))
         return SPROF_ENOMEM;
-    cell->written_untimed = stat->child_counted;
-    if (stat->tail_cuts != cell->written_cuts && sprof_vec_push(&batch->call_tail_cuts, cut))
-        return SPROF_ENOMEM;
-    cell->written_cuts = stat->tail_cuts;
-    if (figures->outside != cell->written_outside && sprof_vec_push(&batch->call_outsides, outside))
-        return SPROF_ENOMEM;
-    cell->written_outside = figures->outside;
     return 0;
 }
 
@@ -163,8 +149,8 @@ int calls_put_row(struct calls_program *program, uint32_t thread, struct calls_c
     uint32_t node;
     const int result = calls_node_of(program, cell->function, 0, &node);
     if (result == SPROF_ENOTFOUND) {
-        program->counts.unplaced_calls += calls - cell->written_calls;
-        cell->written_calls = calls;
+        program->counts.unplaced_calls += calls - cell->written.calls;
+        cell->written.calls = calls;
         return 0;
     }
     if (result)

@@ -47,11 +47,12 @@ uint64_t calls_measured_ns(const struct calls_program *program)
 
 void calls_program_add_up(const struct calls_program *program, struct calls_sums *sums)
 {
-    sums->calls += program->counts.calls;
-    sums->in_flight += program->counts.in_flight;
-    sums->abnormal += program->counts.abnormal;
+    const struct probing_calls calls = probing_calls_sum(&program->probing);
+    sums->calls += calls.calls;
+    sums->in_flight += calls.in_flight;
+    sums->abnormal += calls.abnormal;
+    sums->unlogged += calls.unlogged;
     sums->logged += program->log.logged;
-    sums->unlogged += program->log.unlogged;
     sums->untracked +=
         possible(program, atomic_load(&program->process.shared->untracked), THREAD_LEAST_NS, sums);
     sums->warnings_lost += possible(program, atomic_load(&program->process.shared->warnings.lost),

@@ -50,7 +50,7 @@ static int put_heap(struct calls_program *program, uint32_t function)
     struct store_call_heap row = {.run_id = program->run->id, .pid = program->process.pid};
     add_up(program, function, &row);
     const uint64_t sum = row.blocks + row.self_bytes + row.total_bytes + 1;
-    if (!probe->calls || sum == probe->written_heap)
+    if (!probe->sums.calls || sum == probe->written_heap)
         return 0;
     const int result = calls_node_of(program, function, 0, &row.node_id);
     if (result)

@@ -62,6 +62,17 @@ bool probing_is_measured(const struct probing_file *file);
  * children it is there from the start, but off: forked processes share the switch alone. */
 void probing_check_spare(const struct probing_program *program, struct probing_probe *probe);
 
+/* == sums.c == */
+
+/* Adds `now` to the sums in the place of what was added before, and keeps it as that. */
+void probing_calls_replace(struct probing_calls *sums, struct probing_calls *before,
+                           const struct probing_calls *now);
+
+/* Sums of all probes. */
+struct probing_calls probing_calls_sum(const struct probing_program *program);
+
+void probing_probe_forget_calls(struct probing_probe *probe);
+
 /* == islands.c == */
 
 /* Bytes per function. */

@@ -68,6 +68,13 @@ struct probing_file {
     struct probing_allocator *allocator;
 };
 
+/* Calls as in rows, of a function or of more. */
+struct probing_calls {
+    uint64_t calls, in_flight, abnormal;
+    uint64_t timed, self_ns; /* of timed calls that have ended */
+    uint64_t unlogged;       /* no room in the log */
+};
+
 /* A function with a probe. Its index is the number in its thunk. */
 struct probing_probe {
     uint64_t further; /* added to the file's `offset` for code in another segment */
@@ -85,18 +92,17 @@ struct probing_probe {
     uint8_t pass_at, pass_byte; /* index of the jump byte that selects thunk or copy, and its other
                                    value; pass_at 0: none */
     uint32_t node;
-    uint64_t calls; /* as last written */
+    struct probing_calls sums; /* of all threads, also ended ones, as last written */
     uint64_t bad_results,
-        bad_results_seen;          /* kept by a rule on results; of these, in drill-downs */
-    uint64_t written_stack;        /* bytes, as last written */
-    uint64_t written_heap;         /* blocks + bytes, as last written */
-    uint64_t timed_calls, self_ns; /* of timed calls that have ended */
-    uint8_t governed;              /* enum probing_governed */
-    uint64_t governed_calls;       /* at the last look */
-    double governed_rate;          /* per nanosecond of CPU time */
+        bad_results_seen;    /* kept by a rule on results; of these, in drill-downs */
+    uint64_t written_stack;  /* bytes, as last written */
+    uint64_t written_heap;   /* blocks + bytes, as last written */
+    uint8_t governed;        /* enum probing_governed */
+    uint64_t governed_calls; /* at the last look */
+    double governed_rate;    /* per nanosecond of CPU time */
     bool is_logged;
     bool is_described;           /* it has its own row */
-    uint64_t unlogged;           /* calls since the last row of unlogged calls */
+    uint64_t unlogged_written;   /* … in rows of unlogged calls */
     uint32_t unlogged_second;    /* to which that row belongs, in the run */
     uint64_t unlogged_in_second; /* calls in that row */
     uint64_t first_ns;           /* of its first call, in time of the run */
@@ -147,7 +153,6 @@ struct probing_hook {
 
 /* Of one program, as in its rows. */
 struct probing_counts {
-    uint64_t calls, in_flight, abnormal;
     uint64_t unplaced_calls, unplaced_warnings; /* no rows: unknown module or thread */
     size_t refused;                             /* chosen, without a probe */
 };

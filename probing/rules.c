@@ -67,8 +67,8 @@ bool probing_may_rest(const struct probing_program *program, const struct probin
     return program->options.rest_ns != TRACE_NEVER && program->process.code_fd > 0 &&
            program->way->can_rest && !program->points && !program->executable.is_replaced &&
            !probe->is_restored && probing_can_place_live(program, probe) &&
-           (!probing_stays_on(probe) ||
-            (program->paused && !program->counts.in_flight && !program->times.cleared.ns));
+           (!probing_stays_on(probe) || (program->paused && !program->times.cleared.ns &&
+                                         !probing_calls_sum(program).in_flight));
 }
 
 bool probing_has_spares(const struct probing_program *program)

@@ -36,7 +36,7 @@ static bool may_have_changed(const struct trace_session *session)
 {
     bool may = false;
     for (size_t i = 0; i < session->trace->programs.count; i++)
-        may |= trace_program_at(session->trace, i)->counts.in_flight != 0;
+        may |= probing_calls_sum(&trace_program_at(session->trace, i)->probing).in_flight != 0;
     return may;
 }
 
@@ -422,7 +422,7 @@ static void add_range_of(const struct trace_session *program, size_t r, struct r
     for (size_t i = 0; i < program->probes.count; i++) {
         const struct probing_probe *probe = &program->probes.items[i];
         const bool is_on = range->holds[i] && probe->is_on;
-        sums->calls += range->holds[i] ? probe->calls : 0;
+        sums->calls += range->holds[i] ? probe->sums.calls : 0;
         sums->resting += range->holds[i] && probe->rests;
         sums->on += is_on && probe->governed != PROBING_GOVERNED_OFF;
         sums->timed += is_on && probing_governed_tier(probe, probe->tier) == PROBE_FULL;

@@ -184,7 +184,8 @@ static int note_change(struct trace_session *session, uint32_t number, double sh
 
 static double self_per_call(const struct probing_probe *probe)
 {
-    return probe->timed_calls ? (double)probe->self_ns / (double)probe->timed_calls : 0;
+    const struct probing_calls *sums = &probe->sums;
+    return sums->timed ? (double)sums->self_ns / (double)sums->timed : 0;
 }
 
 static struct trace_call_cost cost_of(const struct trace_session *session, double cpu_ns)
@@ -207,9 +208,9 @@ static bool is_passed(const struct trace_session *session, size_t number)
 /* A probe that is off has no new calls, so its last rate is used. */
 static double calls_since(const struct seen *seen, struct probing_probe *probe, bool is_off)
 {
-    const double calls =
-        probe->calls > probe->governed_calls ? (double)(probe->calls - probe->governed_calls) : 0;
-    probe->governed_calls = probe->calls;
+    const uint64_t now = probe->sums.calls;
+    const double calls = now > probe->governed_calls ? (double)(now - probe->governed_calls) : 0;
+    probe->governed_calls = now;
     if (calls && !is_off)
         probe->governed_rate = calls / seen->cost.cpu_ns;
     return is_off ? probe->governed_rate * seen->cost.cpu_ns : calls;

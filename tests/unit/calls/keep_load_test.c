@@ -42,14 +42,14 @@ static void test_calls(void)
     add_rule(RULES_LOAD_ANY, 0);
     add_rule(RULES_LOAD_CALLS, 100);
     CU_ASSERT_EQUAL(resting_after(0), 2); /* no rate is known yet */
-    made.session.counts.calls = 1000;
+    made.session.probes.items[0].sums.calls = 1000;
     CU_ASSERT_EQUAL(resting_after(SECOND / 10), 2); /* too soon for another look */
     CU_ASSERT_EQUAL(resting_after(SECOND), 0);
-    made.session.counts.calls = 1100;
+    made.session.probes.items[0].sums.calls = 1100;
     CU_ASSERT_EQUAL(resting_after(SECOND), 2); /* 100 are not above 100 */
-    made.session.counts.calls = 1201;
+    made.session.probes.items[0].sums.calls = 1201;
     CU_ASSERT_EQUAL(resting_after(SECOND), 0);
-    made.session.counts.calls = 5; /* a clear */
+    made.session.probes.items[0].sums.calls = 5; /* a clear */
     CU_ASSERT_EQUAL(resting_after(SECOND), 2);
     end();
 }
@@ -62,9 +62,9 @@ static void test_others(void)
     add_rule(RULES_LOAD_OPEN, 3);
     atomic_store(&made.session.process.shared->keep.resting, 1);
     CU_ASSERT_EQUAL(resting_after(0), 3);
-    made.session.counts.in_flight = 4;
+    made.session.probes.items[0].sums.in_flight = 4;
     CU_ASSERT_EQUAL(resting_after(SECOND), 1);
-    made.session.counts.in_flight = 3;
+    made.session.probes.items[0].sums.in_flight = 3;
     CU_ASSERT_EQUAL(resting_after(SECOND), 3);
     end();
 }
@@ -74,7 +74,7 @@ static void test_no_load(void)
 {
     begin();
     add_rule(RULES_LOAD_ANY, 0);
-    made.session.counts.calls = 50;
+    made.session.probes.items[0].sums.calls = 50;
     CU_ASSERT_EQUAL(resting_after(SECOND), 0);
     CU_ASSERT_EQUAL(made.session.kept.ns, 0);
     CU_ASSERT_EQUAL(made.session.kept.calls, 0);

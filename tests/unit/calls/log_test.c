@@ -223,12 +223,12 @@ static void test_not_logged(void)
     struct calls_program *session = &logged.made.session;
     const struct store_batch *batch = recording_batch(session->recording);
     session->times.now_ns = session->run->start_monotonic_ns + UINT64_C(5200000000);
-    session->log.unlogged = session->probes.items[INNER].unlogged = 3;
+    session->probes.items[INNER].sums.unlogged = 3;
     CU_ASSERT_EQUAL(calls_log_serve(session), 0);
-    session->log.unlogged += session->probes.items[INNER].unlogged = 4;
+    session->probes.items[INNER].sums.unlogged = 7;
     CU_ASSERT_EQUAL(calls_log_serve(session), 0);
     session->times.now_ns += 1000000000;
-    session->log.unlogged += session->probes.items[INNER].unlogged = 1;
+    session->probes.items[INNER].sums.unlogged = 8;
     CU_ASSERT_EQUAL(calls_log_serve(session), 0);
     CU_ASSERT_EQUAL_FATAL(batch->probe_ledger.count, 3);
     CU_ASSERT_EQUAL(batch->probe_ledger.items[0].not_logged, 3);

@@ -8,11 +8,11 @@
 static void make(struct calls_program *program, struct calls_trace *trace, uint64_t calls)
 {
     const struct probing_probe probes[] = {
-        {.is_chosen = true, .is_on = true}, {.is_chosen = true, .rests = true}, {.is_on = true}};
-    *program = (struct calls_program){.all = trace,
-                                      .group = &trace->probing,
-                                      .counts = {.calls = calls, .in_flight = 1},
-                                      .log.logged = 2 * calls};
+        {.is_chosen = true, .is_on = true, .sums = {.calls = calls - 1, .unlogged = 3}},
+        {.is_chosen = true, .rests = true, .sums = {.calls = 1, .in_flight = 1, .abnormal = 2}},
+        {.is_on = true, .sums = {.unlogged = 4}}};
+    *program =
+        (struct calls_program){.all = trace, .group = &trace->probing, .log.logged = 2 * calls};
     program->process.shared = mmap(NULL, sizeof *program->process.shared, PROT_READ | PROT_WRITE,
                                    MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     CU_ASSERT_NOT_EQUAL_FATAL(program->process.shared, MAP_FAILED);
@@ -32,6 +32,8 @@ static void test_sums(void)
     calls_add_up(&programs[0], &sums);
     CU_ASSERT_EQUAL(sums.calls, 110);
     CU_ASSERT_EQUAL(sums.in_flight, 2);
+    CU_ASSERT_EQUAL(sums.abnormal, 4);
+    CU_ASSERT_EQUAL(sums.unlogged, 14);
     CU_ASSERT_EQUAL(sums.logged, 220);
     CU_ASSERT_EQUAL(sums.probes, 4);
     CU_ASSERT_EQUAL(sums.probes_on, 2);

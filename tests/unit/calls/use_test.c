@@ -12,8 +12,9 @@ static void begin(struct made *made, const struct made_way *backend, bool stack,
     made_begin(made, backend, 2);
     made_file(made, "/app/program", 0, functions, 2);
     for (size_t i = 0; i < 2; i++)
-        made_probe(made, (struct probing_probe){
-                             .function = &functions[i], .is_chosen = !i, .calls = 1, .node = 7});
+        made_probe(made,
+                   (struct probing_probe){
+                       .function = &functions[i], .is_chosen = !i, .sums.calls = 1, .node = 7});
     made->session.options.stack = stack;
     made->session.options.heap = heap;
 }
@@ -69,7 +70,7 @@ static void test_nothing(void)
     CU_ASSERT_EQUAL(written(&made)->call_stacks.count, 0);
     made_end(&made);
     begin(&made, &with_agent, true, true);
-    made.session.probes.items[0].calls = 0;
+    made.session.probes.items[0].sums.calls = 0;
     CU_ASSERT_EQUAL(calls_use_write(&made.session), 0);
     CU_ASSERT_EQUAL(written(&made)->call_heaps.count, 0);
     made_end(&made);

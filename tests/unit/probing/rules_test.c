@@ -113,9 +113,9 @@ static void test_rest_of_leaving(void)
     session->paused = true;
     CU_ASSERT_FALSE(probing_is_wanted(session, 0));
     CU_ASSERT_TRUE(probing_may_rest(session, fixture.probe));
-    session->counts.in_flight = 1;
+    fixture.probe->sums.in_flight = 1;
     CU_ASSERT_FALSE(probing_may_rest(session, fixture.probe));
-    session->counts.in_flight = 0;
+    fixture.probe->sums.in_flight = 0;
     session->times.cleared.ns = 1; /* calls from before may be open */
     CU_ASSERT_FALSE(probing_may_rest(session, fixture.probe));
     release(&fixture);

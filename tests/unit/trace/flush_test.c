@@ -78,14 +78,12 @@ static void test_clear(void)
     begin(&made);
     made.trace.ended.calls = (struct calls_sums){.calls = 9, .in_flight = 2};
     made.trace.ended.cpu_ns = 12345;
-    made.session.probes.items[0].calls = 8;
-    made.session.counts.calls = 8;
+    made.session.probes.items[0].sums.calls = 8;
     const uint64_t begun_ns = sprof_clock_monotonic_ns();
     CU_ASSERT_EQUAL(trace_clear(&made.session), 0);
     CU_ASSERT_EQUAL(made.trace.ended.calls.calls, 0);
     CU_ASSERT_EQUAL(made.trace.ended.calls.in_flight, 0);
-    CU_ASSERT_EQUAL(made.session.probes.items[0].calls, 0);
-    CU_ASSERT_EQUAL(made.session.counts.calls, 0);
+    CU_ASSERT_EQUAL(made.session.probes.items[0].sums.calls, 0);
     CU_ASSERT(made.trace.cleared_cpu_ns >= 12345);
     CU_ASSERT(made.session.times.cleared.ns >= begun_ns);
     CU_ASSERT(atomic_load(&made.session.process.shared->cleared) > 0);
