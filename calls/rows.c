@@ -75,6 +75,7 @@ static int put_call_cost(struct calls_program *program, const struct counters_fi
         .abnormal = stat->abnormal,
         .recursive = stat->recursive,
         .uncertain = stat->uncertain,
+        .outermost = counters_outermost(stat),
         .bucket_ns = (double)(1u << PROBE_BUCKET_FIRST) * M_SQRT2 * program->times.ns_per_tick,
         .buckets = timed && !program->memory.no_histograms ? buckets : (struct sprof_bytes){0},
     };

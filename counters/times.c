@@ -3,7 +3,7 @@
 
 #include <math.h>
 
-/* All open calls but one began in another. */
+/* Of the open calls of a thread, all but one began in another. */
 uint64_t counters_outermost(const struct probe_stat *stat)
 {
     const uint64_t open = stat->calls > stat->ended ? stat->calls - stat->ended : 0;

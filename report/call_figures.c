@@ -85,7 +85,7 @@ static const char sums[] =
     "max(c.max_ns) AS max_ns, sum(c.in_flight) AS in_flight, sum(c.abnormal) AS abnormal, "
     "sum(c.tails) AS tails, sum(c.recursive) AS recursive, sum(c.counted) AS counted, "
     "sum(c.uncertain) AS uncertain, sum(c.calls - c.counted - c.in_flight) AS finished, "
-    "sum(c.calls - c.counted - c.in_flight - c.recursive + max(c.in_flight - 1, 0)) AS outermost "
+    "sum(c.outermost) AS outermost "
     "FROM call_cost c JOIN thread t ON t.id = c.thread_id JOIN process r ON r.id = t.process_id "
     "JOIN node_path n ON n.node_id = c.node_id JOIN call_path p ON p.id = n.path_id "
     "JOIN function f ON f.id = p.function_id JOIN module m ON m.id = f.module_id "

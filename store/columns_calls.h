@@ -27,6 +27,7 @@ static const struct store_column call_cost_columns[] = {
     COLUMN(store_call_cost, uncertain, NUMBER),
     COLUMN(store_call_cost, bucket_ns, REAL),
     NULLED(store_call_cost, buckets, BLOB),
+    NULLED(store_call_cost, outermost, NUMBER),
 };
 
 static const struct store_column call_latency_columns[] = {

@@ -161,6 +161,7 @@ struct store_call_cost {
     double bucket_ns;                   /* √2 times where the first octave of buckets begins */
     struct sprof_bytes buckets; /* 32-bit counts of calls by duration, little endian; each ends at
                                    √2 times the one before */
+    uint64_t outermost;         /* ended, and begun while none was open: calls of total_ns */
 };
 
 /* The probe of a function that was called, whose entry is the frame of the node. */

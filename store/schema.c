@@ -212,6 +212,15 @@ static int reshape_probe_events(struct store *store, struct sprof_error *error)
     return status ? status : store_exec(store, moved, error);
 }
 
+/* Up to version 19 views made it of the other columns. */
+static int add_outermost(struct store *store, struct sprof_error *error)
+{
+    return store_exec(store,
+                      "UPDATE call_cost SET outermost = nullif(calls - counted - in_flight -"
+                      " recursive + max(in_flight - 1, 0), 0)",
+                      error);
+}
+
 /* Adds columns that a table of an older version lacks: all of them may be NULL. */
 static int add_columns(struct store *store, const struct store_table *table,
                        struct sprof_error *error)
@@ -263,6 +272,8 @@ static int add_what_is_missing(struct store *store, struct sprof_error *error)
         status = store_each_word(put_word, &words);
     if (!status)
         status = reshape_probe_events(store, error);
+    if (!status)
+        status = add_outermost(store, error);
     return status ? status : store_exec(store, store_views_sql, error);
 }
 

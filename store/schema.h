@@ -7,7 +7,7 @@
 struct store;
 
 enum {
-    STORE_SCHEMA_VERSION = 19,         /* PRAGMA user_version */
+    STORE_SCHEMA_VERSION = 20,         /* PRAGMA user_version */
     STORE_APPLICATION_ID = 0x73707266, /* PRAGMA application_id: "sprf" */
 };
 

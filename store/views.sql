@@ -212,8 +212,6 @@ FROM phase;
 -- of the self time of all probed functions, total_percent of the wall time of the threads that called one while
 -- calls were measured: of each from when it was seen first to its end, without pauses, and no less than the self
 -- and outside time of the functions in it, as a call that is in flight when a pause begins is measured to its end.
--- outermost: calls that ended and began within no other of the function; of those that are open in a thread,
--- all but one began within another.
 CREATE VIEW v_call_stats AS
 WITH seen AS MATERIALIZED (
     SELECT c.run_id, c.thread_id, coalesce(t.start_ns, 0) AS start_ns,
@@ -252,8 +250,7 @@ placed AS MATERIALIZED (
     JOIN call_path p ON p.id = n.path_id
     GROUP BY b.run_id, p.function_id),
 cost AS (
-    SELECT *, calls - counted - in_flight AS ended,
-           calls - counted - in_flight - recursive + max(in_flight - 1, 0) AS outermost
+    SELECT *, calls - counted - in_flight AS ended
     FROM call_cost),
 untimed AS MATERIALIZED (
     SELECT u.run_id, p.function_id, sum(u.calls) AS calls

@@ -201,6 +201,7 @@ static void test_row_before_paths(void)
                         batch->call_costs.items[0].node_id);
     CU_ASSERT_EQUAL(batch->call_costs.items[0].node_id, batch->call_costs.items[1].node_id);
     CU_ASSERT_EQUAL(batch->call_costs.items[1].calls, 11);
+    CU_ASSERT_EQUAL(batch->call_costs.items[1].outermost, 11);
     release(&figures);
 }
 

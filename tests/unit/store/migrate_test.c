@@ -242,6 +242,33 @@ static void test_version_2(void)
     place_remove(&place);
 }
 
+/* In version 19 views made the number of outermost calls of other columns. */
+static void test_version_19(void)
+{
+    static const char figures[] =
+        "SELECT c.outermost, v.average_ns FROM call_cost c, v_call_stats v";
+    const struct place place = place_make();
+    struct store *store;
+    sqlite3 *database;
+    example_make(&place);
+    CU_ASSERT_EQUAL_FATAL(sqlite3_open(place.path, &database), SQLITE_OK);
+    execute(
+        database,
+        "UPDATE call_cost SET in_flight = 2, recursive = 1, outermost = NULL;"
+        "PRAGMA writable_schema = ON;"
+        "UPDATE sqlite_schema SET sql = replace(sql, '\"outermost\"', '\"former\"') WHERE name = "
+        "'call_cost'; PRAGMA user_version = 19");
+    sqlite3_close(database);
+    for (int i = 0; i < 2; i++) { /* a copy in memory, then the file itself */
+        CU_ASSERT_EQUAL_FATAL(i ? store_open_write(&store, place.path, NULL)
+                                : store_open_read(&store, place.path, NULL),
+                              0);
+        ASSERT_QUERY(store, figures, "5|180");
+        store_close(store, NULL);
+    }
+    place_remove(&place);
+}
+
 /* In version 12 events of probes were tiers, and probes had no callers. */
 static void test_version_12(void)
 {
@@ -307,6 +334,7 @@ void sprof_suite_store_migrate(void)
     CU_add_test(suite, "writing migrates", test_writing_migrates);
     CU_add_test(suite, "version 2", test_version_2);
     CU_add_test(suite, "version 12", test_version_12);
+    CU_add_test(suite, "a recording of version 19", test_version_19);
     CU_add_test(suite, "all or nothing", test_all_or_nothing);
     CU_add_test(suite, "a live recorder of version 1", test_live_recorder_of_version_1);
 }

@@ -22,7 +22,8 @@ static struct store_call_cost call_costs[] = {
      .max_ns = 110,
      .child_calls = 2,
      .bucket_ns = 71,
-     .buckets = {buckets, sizeof buckets}},
+     .buckets = {buckets, sizeof buckets},
+     .outermost = 6},
 };
 static struct store_call_stack call_stacks[] = {
     {.run_id = 1, .node_id = 1, .pid = 1000, .stack_bytes = 4096},
