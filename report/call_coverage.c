@@ -79,12 +79,12 @@ static int put_killed(struct report_calls *calls, struct sprof_error *error)
 {
     uint64_t run;
     struct sprof_str text = {0};
-    const int result = report_calls_number(
+    const int result = report_calls_numbers(
         calls,
         "SELECT max(run_id) FROM counter c WHERE name = '" STORE_RECORDER_KILLED
         "' AND %1$u IN (0, run_id) AND EXISTS (SELECT 1 FROM entry_coverage e WHERE e.run_id = "
         "c.run_id)",
-        &run, error);
+        &run, 1, error);
     if (result || !run)
         return result;
     sprof_str_appendf(&text, "incomplete: sprof was killed, or its disk was full, in run %" PRIu64,
@@ -96,8 +96,8 @@ static int put_coverage(struct report_calls *calls, uint64_t functions, uint64_t
                         struct sprof_error *error)
 {
     uint64_t runs;
-    int result = report_calls_number(calls, "SELECT count(DISTINCT run_id) FROM entry_coverage",
-                                     &runs, error);
+    int result = report_calls_numbers(calls, "SELECT count(DISTINCT run_id) FROM entry_coverage",
+                                      &runs, 1, error);
     if (!result)
         result = put_title(calls, functions, executed, runs);
     if (!result && !calls->rows) {
@@ -206,8 +206,8 @@ int report_table_of_warnings(struct report_calls *calls, struct sprof_error *err
         return result;
     uint64_t count = calls->rows;
     if (newest)
-        result = report_calls_number(calls, "SELECT count(*) FROM warning WHERE run_id = %1$u",
-                                     &count, error);
+        result = report_calls_numbers(calls, "SELECT count(*) FROM warning WHERE run_id = %1$u",
+                                      &count, 1, error);
     sprof_str_appendf(&title, "%" PRIu64 " warning%s", count, sprof_plural(count));
     calls->table->title =
         sprof_arena_copy(calls->arena, title.text ? title.text : "", title.length);

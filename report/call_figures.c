@@ -164,26 +164,54 @@ static void append_rows(const struct report_calls *calls, enum rows rows, struct
 
 /* == The table == */
 
-#define ANY_OF(table) "SELECT EXISTS (SELECT 1 FROM " table " WHERE run_id = %1$u)"
+/* What is read of a run before its rows are. */
+enum fact {
+    IS_COVERAGE, /* all the time: it has no figures */
+    HAS_OUTSIDE,
+    HAS_STACK,
+    HAS_HEAP,
+    THREADS_SEEN,
+    HAS_PAUSES,
+    SELF_NS,
+    WALL_NS,
+    CALLERS_NS, /* … where rows are of callers */
+    FACTS
+};
+
+#define ANY_OF(table) "EXISTS (SELECT 1 FROM " table " WHERE run_id = %1$u)"
+static const char fact_columns[] =
+    "SELECT " ANY_OF("entry_coverage") " AND NOT " ANY_OF("call_cost") ", " ANY_OF(
+        "call_outside") ", " ANY_OF("call_stack") ", " ANY_OF("call_heap") ", (SELECT "
+                                                                           "count(DISTINCT "
+                                                                           "thread_id) FROM "
+                                                                           "call_cost WHERE run_id "
+                                                                           "= %1$u), EXISTS "
+                                                                           "(SELECT 1 FROM phase "
+                                                                           "WHERE run_id = %1$u "
+                                                                           "AND paused), "
+                                                                           "sum(self_ns), "
+                                                                           "max(wall_ns), "
+                                                                           "iif(%2$d, (SELECT "
+                                                                           "sum(weight) "
+                                                                           "FROM sample WHERE "
+                                                                           "run_id = %1$u), 0) "
+                                                                           "FROM v_call_stats "
+                                                                           "WHERE run_id = %1$u";
 
 /* Whether a figure was measured in the run, as far as there are such that may not be. */
-static int is_measured(struct report_calls *calls, const char *key, bool *is,
-                       struct sprof_error *error)
+static bool is_measured(const uint64_t facts[static FACTS], const char *key)
 {
     static const struct {
-        const char *key, *query;
+        const char *key;
+        enum fact fact;
     } figures_of[] = {
-        {"outside_ns", ANY_OF("call_outside")},   {"stack_bytes", ANY_OF("call_stack")},
-        {"heap_self_bytes", ANY_OF("call_heap")}, {"heap_total_bytes", ANY_OF("call_heap")},
-        {"allocations", ANY_OF("call_heap")},
+        {"outside_ns", HAS_OUTSIDE},    {"stack_bytes", HAS_STACK}, {"heap_self_bytes", HAS_HEAP},
+        {"heap_total_bytes", HAS_HEAP}, {"allocations", HAS_HEAP},
     };
-    uint64_t found = 1;
-    int result = 0;
     for (size_t i = 0; i < sizeof figures_of / sizeof *figures_of; i++)
         if (!strcmp(figures_of[i].key, key))
-            result = report_calls_number(calls, figures_of[i].query, &found, error);
-    *is = found != 0;
-    return result;
+            return facts[figures_of[i].fact] != 0;
+    return true;
 }
 
 /* Whether rows are sorted by a column: "heap-self" or "heap-self:asc". */
@@ -195,25 +223,24 @@ static bool is_named(const char *sort, const struct report_call_column *column)
 }
 
 /* Adds the columns of the figures. Those without any figure show only where they are named. */
-static int choose_columns(struct report_calls *calls, enum rows rows,
-                          struct report_call_column columns[static FIGURES], size_t *count,
-                          struct sprof_error *error)
+static size_t choose_columns(const struct report_calls *calls, enum rows rows,
+                             const uint64_t facts[static FACTS],
+                             struct report_call_column columns[static FIGURES])
 {
     const struct report_table_options *options = &calls->request->table;
-    int result = 0;
-    for (size_t i = 0; i < FIGURES && !result; i++) {
-        bool is_shown = figures[i].of >> rows & 1;
-        if (is_shown && calls->for_people && !options->show &&
-            !is_named(options->sort, &figures[i].column))
-            result = is_measured(calls, figures[i].column.key, &is_shown, error);
-        if (result || !is_shown)
+    size_t count = 0;
+    for (size_t i = 0; i < FIGURES; i++) {
+        const struct report_call_column *column = &figures[i].column;
+        if (!(figures[i].of >> rows & 1) ||
+            (calls->for_people && !options->show && !is_named(options->sort, column) &&
+             !is_measured(facts, column->key)))
             continue;
-        columns[*count] = figures[i].column;
+        columns[count] = *column;
         if (!calls->for_people || options->all_columns)
-            columns[*count].how &= ~(unsigned)COLUMN_DATA;
-        ++*count;
+            columns[count].how &= ~(unsigned)COLUMN_DATA;
+        count++;
     }
-    return result;
+    return count;
 }
 
 static bool shows(const struct table *table, const char *key)
@@ -224,62 +251,44 @@ static bool shows(const struct table *table, const char *key)
     return false;
 }
 
-/* What percentages are of: the whole run, whatever is chosen of it. */
-static int find_bases(struct report_calls *calls, enum rows rows, uint64_t *self_ns,
-                      uint64_t *wall_ns, struct sprof_error *error)
+static void set_bases(struct table *table, enum rows rows, const uint64_t facts[static FACTS])
 {
-    int result = report_calls_number(
-        calls, "SELECT sum(self_ns) FROM v_call_stats WHERE run_id = %1$u", self_ns, error);
-    if (!result)
-        result = report_calls_number(
-            calls, "SELECT max(wall_ns) FROM v_call_stats WHERE run_id = %1$u", wall_ns, error);
-    uint64_t by_callers = *self_ns;
-    if (!result && rows == OF_CALLERS)
-        result = report_calls_number(calls, "SELECT sum(weight) FROM sample WHERE run_id = %1$u",
-                                     &by_callers, error);
-    for (size_t i = 0; i < calls->table->column_count; i++) {
-        struct table_column *column = &calls->table->columns[i];
+    for (size_t i = 0; i < table->column_count; i++) {
+        struct table_column *column = &table->columns[i];
         if (column->kind == TABLE_PERCENT)
-            column->whole = strcmp(column->key, "self_percent") ? *wall_ns : by_callers;
+            column->whole = facts[strcmp(column->key, "self_percent") ? WALL_NS
+                                  : rows == OF_CALLERS                ? CALLERS_NS
+                                                                      : SELF_NS];
     }
-    return result;
-}
-
-/* A run that was of mode coverage all the time has no figures. */
-static int is_coverage(struct report_calls *calls, uint64_t *is, struct sprof_error *error)
-{
-    return report_calls_number(
-        calls,
-        "SELECT EXISTS (SELECT 1 FROM entry_coverage WHERE run_id = %1$u) AND NOT EXISTS "
-        "(SELECT 1 FROM call_cost WHERE run_id = %1$u)",
-        is, error);
 }
 
 int report_table_of_calls(struct report_calls *calls, struct sprof_error *error)
 {
     struct report_call_column columns[FIGURES];
     struct sprof_str sql = {0};
-    uint64_t is_of_coverage, self_ns, wall_ns;
-    size_t count = 0;
+    uint64_t facts[FACTS];
     const enum rows rows = rows_of(calls->request);
     int result = report_calls_find_run(calls, error);
     if (!result)
-        result = is_coverage(calls, &is_of_coverage, error);
-    if (!result && is_of_coverage && calls->for_people)
-        return report_table_of_coverage(calls, error);
-    if (!result)
-        result = choose_columns(calls, rows, columns, &count, error);
+        result = report_calls_numbers(calls, fact_columns, facts, FACTS, error);
     if (result)
         return result;
+    if (facts[IS_COVERAGE] && calls->for_people)
+        return report_table_of_coverage(calls, error);
+    const size_t count = choose_columns(calls, rows, facts, columns);
     append_rows(calls, rows, &sql);
     result = report_calls_read(calls, columns, count, &sql, error);
     sprof_str_release(&sql);
     if (!result)
         result = report_calls_order(calls, error);
-    if (!result)
-        result = find_bases(calls, rows, &self_ns, &wall_ns, error);
-    if (!result && calls->for_people)
-        result = report_calls_put_notes(calls, self_ns,
-                                        shows(calls->table, "total_percent") ? wall_ns : 0, error);
-    return result;
+    if (result)
+        return result;
+    set_bases(calls->table, rows, facts);
+    const struct report_call_bases bases = {
+        .self_ns = facts[SELF_NS],
+        .wall_ns = shows(calls->table, "total_percent") ? facts[WALL_NS] : 0,
+        .threads = facts[THREADS_SEEN],
+        .has_pauses = facts[HAS_PAUSES] != 0,
+    };
+    return calls->for_people ? report_calls_put_notes(calls, &bases, error) : 0;
 }

@@ -15,56 +15,59 @@ enum { NAMED = 5 };
 /* A function's name in a text, for put_line to shorten. */
 #define NAME "char(1) || function || char(2)"
 
-/* A statement, and the line that its first row makes: a text, and how many it names. */
-static const struct list {
-    const char *before, *sql;
-} lists[] = {
-    {"calls that have not ended, and have no time: ",
-     "SELECT " FIRST ", count(*) FROM (SELECT " NAME " || ' ' || in_flight AS text, row_number() "
-     "OVER (ORDER BY in_flight DESC, function) AS place FROM v_call_stats WHERE run_id = %1$u AND "
-     "in_flight > 0)"},
-    {"self time includes functions that were only counted; calls of these: ",
-     "SELECT " FIRST ", count(*) FROM (SELECT " NAME " || ' ' || untimed_calls AS text, "
-     "row_number() OVER (ORDER BY untimed_calls DESC) AS place FROM v_call_stats WHERE run_id = "
-     "%1$u AND untimed_calls > 0 AND timed AND EXISTS (SELECT 1 FROM call_untimed WHERE run_id = "
-     "%1$u))"},
-    {"calls that jumped from one to the other in long chains or circles, where the total ends at "
-     "the jump (tail-cuts): ",
-     "SELECT " FIRST ", count(*) FROM (SELECT " NAME " || ' ' || tail_cuts AS text, row_number() "
-     "OVER (ORDER BY tail_cuts DESC, function) AS place FROM v_call_stats WHERE run_id = %1$u AND "
-     "tail_cuts > 0 AND EXISTS (SELECT 1 FROM call_tail_cut WHERE run_id = %1$u))"},
-};
+/* Statements whose rows are lines as they are, NULL none. Of the functions with a figure, the first
+ * five are named. */
+#define LIST(before, figure, where, order)                                                         \
+    "SELECT '" before ": ' || " FIRST " || iif(count(*) > 5, ', …', '') FROM (SELECT " NAME        \
+    " || ' ' || " figure " AS text, row_number() OVER (ORDER BY " figure " DESC" order             \
+    ") AS place FROM figures WHERE " where ")"
+static const char of_figures[] =
+    "WITH figures AS MATERIALIZED (SELECT function, in_flight, untimed_calls, tail_cuts, timed "
+    "FROM v_call_stats WHERE run_id = %1$u) " LIST(
+        "calls that have not ended, and have no time", "in_flight", "in_flight > 0",
+        ", function") " UNION ALL " LIST("self time includes functions that were only counted; "
+                                         "calls of these",
+                                         "untimed_calls", "untimed_calls > 0 AND timed",
+                                         "") " UNION ALL " LIST("calls that jumped from one to the "
+                                                                "other in long chains or circles, "
+                                                                "where "
+                                                                "the total ends at the jump "
+                                                                "(tail-cuts)",
+                                                                "tail_cuts", "tail_cuts > 0",
+                                                                ", function");
 
-/* The same of statements whose rows are lines as they are, NULL none. */
-static const char *const lines[] = {
-    "SELECT what || ' to hold --max-overhead, since: ' || " FIRST " || CASE WHEN count(*) > 5 THEN "
+static const char of_run[] =
+    "SELECT * FROM (SELECT what || ' to hold --max-overhead, since: ' || " FIRST
+    " || CASE WHEN count(*) > 5 THEN "
     "', and ' || (count(*) - 5) || ' more: `sprof sql ''SELECT * FROM v_probe_event''`' ELSE '' "
     "END FROM (SELECT what, " NAME " || PRINTF(' %%.3f s', time_ns / 1e9) AS text, row_number() "
     "OVER (PARTITION BY what ORDER BY time_ns) AS place FROM (SELECT function, what, max(time_ns) "
     "AS time_ns FROM v_probe_event WHERE run_id = %1$u AND share > 0 GROUP BY function_id)) WHERE "
-    "what <> 'timed' GROUP BY what",
-    "SELECT CASE what WHEN 'timed' THEN 'to hold --memory no percentiles from ' || since || ' s "
+    "what <> 'timed' GROUP BY what) UNION ALL "
+    "SELECT * FROM (SELECT CASE what WHEN 'timed' THEN 'to hold --memory no percentiles from ' || "
+    "since || ' s "
     "on' ELSE 'only counted for lack of room (in --memory, or for more threads at a time), from ' "
     "|| since || ' s on: ' || named END FROM (SELECT what, PRINTF('%%.3f', min(time_ns) / 1e9) AS "
     "since, group_concat(" NAME ", ', ') FILTER (WHERE place <= 5) || CASE WHEN count(*) > 5 THEN "
     "', …' ELSE '' END AS named FROM (SELECT *, row_number() OVER (PARTITION BY what ORDER BY "
     "time_ns, function) AS place FROM v_probe_event WHERE run_id = %1$u AND cause = 'room') GROUP "
-    "BY what ORDER BY what DESC)",
-    "SELECT 'mode coverage saw calls of ' || sum(executed) || iif(sum(executed) = 1, ' function', "
+    "BY what ORDER BY what DESC)) UNION ALL "
+    "SELECT * FROM (SELECT 'mode coverage saw calls of ' || sum(executed) || iif(sum(executed) = "
+    "1, ' function', "
     "' functions') || ' of ' || count(*) || ': `sprof stats --coverage` lists them' FROM "
-    "v_coverage WHERE run_id = %1$u HAVING count(*) > 0",
-    "SELECT 'inline wanted: ' || group_concat(text, ', ') FILTER (WHERE place <= 5) || "
+    "v_coverage WHERE run_id = %1$u HAVING count(*) > 0) UNION ALL "
+    "SELECT * FROM (SELECT 'inline wanted: ' || group_concat(text, ', ') FILTER (WHERE place <= 5) "
+    "|| "
     "iif(count(*) "
     "> 5, ', …', '') || ': small, often called within their file, and quicker than a probe. Define "
     "them where they are called (in a header, or with -flto), or build with -O2' FROM (SELECT " NAME
     " || ' ' || calls AS text, row_number() OVER (ORDER BY calls DESC, function) AS place "
-    "FROM v_probe WHERE run_id = %1$u AND inline_wanted) HAVING count(*) > 0",
+    "FROM v_probe WHERE run_id = %1$u AND inline_wanted) HAVING count(*) > 0) UNION ALL "
     "SELECT iif(EXISTS (SELECT 1 FROM call_cost WHERE run_id = %1$u), 'incomplete: sprof was "
     "killed, or its disk was full, and what came after ' || PRINTF('%%.3f', duration_ns / 1e9) || "
     "' s is missing', 'incomplete from the start: sprof was killed, or its disk was full, before "
     "it had measured anything') FROM run JOIN counter ON run_id = id AND name = "
-    "'" STORE_RECORDER_KILLED "' WHERE id = %1$u",
-};
+    "'" STORE_RECORDER_KILLED "' WHERE id = %1$u";
 static const char no_callers[] =
     "SELECT 'no callers are known: `sprof trace --callers`, or --paths, counts calls by who made "
     "them' WHERE EXISTS (SELECT 1 FROM call_cost WHERE run_id = %1$u) AND NOT EXISTS (SELECT 1 "
@@ -73,7 +76,6 @@ static const char no_callers[] =
 
 struct putting {
     struct report_calls *calls;
-    const char *before;
     struct sprof_error *error;
 };
 
@@ -105,22 +107,19 @@ static int put_line(void *context, int columns, char *const *values, char *const
 {
     const struct putting *putting = context;
     struct sprof_str text = {0};
-    (void)names;
+    (void)columns, (void)names;
     if (!values[0])
         return 0;
-    const bool is_cut = columns > 1 && values[1] && strtoull(values[1], NULL, 10) > NAMED;
-    sprof_str_append(&text, putting->before);
-    if (shorten(&text, values[0]) || sprof_str_append(&text, is_cut ? ", …" : "")) {
+    if (shorten(&text, values[0])) {
         sprof_str_release(&text);
         return sprof_error_memory(putting->error);
     }
     return report_calls_note(putting->calls, &text, putting->error);
 }
 
-static int put_lines(struct report_calls *calls, const char *before, const char *statement,
-                     struct sprof_error *error)
+static int put_lines(struct report_calls *calls, const char *statement, struct sprof_error *error)
 {
-    struct putting putting = {calls, before, error};
+    struct putting putting = {calls, error};
     struct sprof_str sql = {0};
     sprof_str_appendf(&sql, statement, calls->run);
     const int result = sql.failed ? sprof_error_memory(error)
@@ -139,30 +138,22 @@ static int say_about(struct report_calls *calls, const char *key, struct sprof_s
     return kept ? 0 : sprof_error_memory(error);
 }
 
-static int put_bases(struct report_calls *calls, uint64_t self_ns, uint64_t wall_ns,
+static int put_bases(struct report_calls *calls, const struct report_call_bases *bases,
                      struct sprof_error *error)
 {
     char number[NUMBER_BYTES];
     struct sprof_str self = {0}, wall = {0};
-    uint64_t threads = 0, paused = 0;
-    int result = report_calls_number(
-        calls, "SELECT count(DISTINCT thread_id) FROM call_cost WHERE run_id = %1$u", &threads,
-        error);
-    if (!result)
-        result = report_calls_number(
-            calls, "SELECT EXISTS (SELECT 1 FROM phase WHERE run_id = %1$u AND paused)", &paused,
-            error);
-    if (result || !threads)
-        return result;
+    if (!bases->threads)
+        return 0;
     sprof_str_appendf(&self, "self-percent: of %s, the self time of all probed functions",
-                      report_number_length(number, self_ns));
-    result = say_about(calls, "self_percent", &self, error);
-    if (result || !wall_ns)
+                      report_number_length(number, bases->self_ns));
+    const int result = say_about(calls, "self_percent", &self, error);
+    if (result || !bases->wall_ns)
         return result;
-    sprof_str_appendf(&wall,
-                      "total-percent: of %s, the wall time of the %" PRIu64 " thread%s seen%s",
-                      report_number_length(number, wall_ns), threads, sprof_plural(threads),
-                      paused ? ", without pauses (but for calls that lasted on into them)" : "");
+    sprof_str_appendf(
+        &wall, "total-percent: of %s, the wall time of the %" PRIu64 " thread%s seen%s",
+        report_number_length(number, bases->wall_ns), bases->threads, sprof_plural(bases->threads),
+        bases->has_pauses ? ", without pauses (but for calls that lasted on into them)" : "");
     return say_about(calls, "total_percent", &wall, error);
 }
 
@@ -203,18 +194,18 @@ static int put_outside(struct report_calls *calls, struct sprof_error *error)
     return result;
 }
 
-int report_calls_put_notes(struct report_calls *calls, uint64_t self_ns, uint64_t wall_ns,
+int report_calls_put_notes(struct report_calls *calls, const struct report_call_bases *bases,
                            struct sprof_error *error)
 {
-    int result = put_bases(calls, self_ns, wall_ns, error);
+    int result = put_bases(calls, bases, error);
     if (!result && calls->request->table.view == REPORT_CALLS_BY_CALLER)
-        result = put_lines(calls, "", no_callers, error);
-    for (size_t i = 0; i < sizeof lists / sizeof *lists && !result; i++)
-        result = put_lines(calls, lists[i].before, lists[i].sql, error);
+        result = put_lines(calls, no_callers, error);
+    if (!result)
+        result = put_lines(calls, of_figures, error);
     if (!result)
         result = put_outside(calls, error);
-    for (size_t i = 0; i < sizeof lines / sizeof *lines && !result; i++)
-        result = put_lines(calls, "", lines[i], error);
+    if (!result)
+        result = put_lines(calls, of_run, error);
     if (!result)
         result = put_uncertain(calls, error);
     return result ? result : report_calls_put_run(calls, 1, error);

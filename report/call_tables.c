@@ -172,41 +172,49 @@ void report_calls_choose(const struct report_calls *calls, const struct report_c
         append_choice(sql, names->process, names->pid, selection->process);
 }
 
-static int note_number(void *context, int columns, char *const *values, char *const *names)
+struct numbers {
+    uint64_t *items;
+    size_t count;
+};
+
+static int note_numbers(void *context, int columns, char *const *values, char *const *names)
 {
-    (void)columns;
+    const struct numbers *numbers = context;
     (void)names;
-    *(uint64_t *)context = values[0] ? strtoull(values[0], NULL, 10) : 0;
+    for (size_t i = 0; i < numbers->count && i < (size_t)columns; i++)
+        numbers->items[i] = values[i] ? strtoull(values[i], NULL, 10) : 0;
     return 0;
 }
 
-/* The text is released. */
-static int read_number(struct report_calls *calls, struct sprof_str *sql, uint64_t *number,
-                       struct sprof_error *error)
+int report_calls_numbers(struct report_calls *calls, const char *sql, uint64_t *items, size_t count,
+                         struct sprof_error *error)
 {
-    *number = 0;
-    const int result = sql->failed
+    struct numbers numbers = {items, count};
+    struct sprof_str text = {0};
+    memset(items, 0, count * sizeof *items);
+    sprof_str_appendf(&text, sql, calls->run, calls->request->table.view == REPORT_CALLS_BY_CALLER);
+    const int result = text.failed
                            ? SPROF_ENOMEM
-                           : store_query(calls->store, sql->text, note_number, number, error);
-    sprof_str_release(sql);
+                           : store_query(calls->store, text.text, note_numbers, &numbers, error);
+    sprof_str_release(&text);
     return result;
 }
 
-int report_calls_number(struct report_calls *calls, const char *sql, uint64_t *number,
-                        struct sprof_error *error)
-{
-    struct sprof_str text = {0};
-    sprof_str_appendf(&text, sql, calls->run);
-    return read_number(calls, &text, number, error);
-}
-
 /* Runs may be taken away, so their numbers need not follow each other. */
-static int check_run(struct report_calls *calls, struct sprof_error *error)
+static int look_at_runs(struct report_calls *calls, struct sprof_error *error)
 {
-    uint64_t found;
-    const int result =
-        report_calls_number(calls, "SELECT id FROM run WHERE id = %1$u", &found, error);
-    return result || !calls->run || found
+    static const char sql[] =
+        "SELECT EXISTS (SELECT 1 FROM run WHERE id = %1$u), traced, (SELECT count(*) FROM run), "
+        "(SELECT count(*) FROM run WHERE id <= iif(%1$u, %1$u, traced)) FROM (SELECT max(run_id) "
+        "AS traced FROM event WHERE unit = (SELECT number FROM word WHERE list = 'unit' AND word = "
+        "'call') AND %1$u IN (0, run_id))";
+    enum { IS_KNOWN, TRACED, COUNT, PLACE, NUMBERS };
+    uint64_t numbers[NUMBERS];
+    const int result = report_calls_numbers(calls, sql, numbers, NUMBERS, error);
+    calls->traced = (uint32_t)numbers[TRACED];
+    calls->run_count = numbers[COUNT];
+    calls->run_place = numbers[PLACE];
+    return result || !calls->run || numbers[IS_KNOWN]
                ? result
                : sprof_error_set(error, SPROF_ENOTFOUND, 0,
                                  "there is no run %u: `sprof sql 'SELECT id FROM run'` lists them",
@@ -215,22 +223,14 @@ static int check_run(struct report_calls *calls, struct sprof_error *error)
 
 int report_calls_find_run(struct report_calls *calls, struct sprof_error *error)
 {
-    uint64_t found;
-    const int result = report_calls_number(
-        calls,
-        "SELECT max(run_id) FROM event WHERE unit = (SELECT number FROM word WHERE list = 'unit' "
-        "AND word = 'call') AND %1$u IN (0, run_id)",
-        &found, error);
-    if (result)
-        return result;
-    if (!found)
+    if (!calls->traced)
         return sprof_error_set(error, SPROF_ENOTFOUND, 0,
                                calls->run
                                    ? "run %u was not traced: `sprof report --run` shows samples"
                                    : "no run of the recording was traced: `sprof trace -- COMMAND` "
                                      "makes one, `sprof report` shows samples",
                                calls->run);
-    calls->run = (uint32_t)found;
+    calls->run = calls->traced;
     return 0;
 }
 
@@ -245,19 +245,15 @@ int report_calls_note(struct report_calls *calls, struct sprof_str *text, struct
 
 int report_calls_put_run(struct report_calls *calls, uint64_t runs, struct sprof_error *error)
 {
-    uint64_t number, count;
     struct sprof_str text = {0};
-    int result =
-        report_calls_number(calls, "SELECT count(*) FROM run WHERE id <= %1$u", &number, error);
-    if (!result)
-        result = report_calls_number(calls, "SELECT count(*) FROM run", &count, error);
-    if (result || count < 2)
-        return result;
+    if (calls->run_count < 2)
+        return 0;
     if (calls->run)
-        sprof_str_appendf(&text, "run %" PRIu64 " of %" PRIu64 "; --run N chooses", number, count);
+        sprof_str_appendf(&text, "run %" PRIu64 " of %" PRIu64 "; --run N chooses",
+                          calls->run_place, calls->run_count);
     else
         sprof_str_appendf(&text, "%" PRIu64 " of %" PRIu64 " runs; --run N chooses one", runs,
-                          count);
+                          calls->run_count);
     return report_calls_note(calls, &text, error);
 }
 
@@ -284,7 +280,7 @@ int report_call_table_write(FILE *out, struct store *store, const struct report_
                                  .table = &table,
                                  .run = request->selection.run_id,
                                  .for_people = !format || format->brief};
-    int result = check_run(&calls, error);
+    int result = look_at_runs(&calls, error);
     if (!result)
         result = build(&calls, error);
     if (!result)

@@ -12,9 +12,11 @@ struct report_calls {
     const struct report_request *request;
     struct sprof_arena *arena;
     struct table *table;
-    uint32_t run;    /* the selected one, 0: the newest */
-    bool for_people; /* the format is */
-    uint64_t rows;   /* set by the builder: how many there are without a limit */
+    uint32_t run;                  /* the selected one, 0: the newest */
+    uint32_t traced;               /* that one, or the newest traced run; 0: none */
+    uint64_t run_count, run_place; /* of all runs, and its place among them, from 1 on */
+    bool for_people;               /* the format is */
+    uint64_t rows;                 /* set by the builder: how many there are without a limit */
 };
 
 /* A column, and the expression that it shows. */
@@ -61,10 +63,10 @@ struct report_call_names {
 void report_calls_choose(const struct report_calls *calls, const struct report_call_names *names,
                          struct sprof_str *sql);
 
-/* The first number that a constant statement gives, in which `%1$u` is the run; 0: none, or NULL.
- */
-int report_calls_number(struct report_calls *calls, const char *sql, uint64_t *number,
-                        struct sprof_error *error);
+/* The numbers in the row of a constant statement, in which `%1$u` is the run, and `%2$d` is 1 where
+ * rows are of callers; NULL counts as 0. */
+int report_calls_numbers(struct report_calls *calls, const char *sql, uint64_t *items, size_t count,
+                         struct sprof_error *error);
 
 /* Adds a line below the table. The text is released. */
 int report_calls_note(struct report_calls *calls, struct sprof_str *text,
@@ -73,9 +75,15 @@ int report_calls_note(struct report_calls *calls, struct sprof_str *text,
 /* The newest traced run where none is selected. SPROF_ENOTFOUND where there is none. */
 int report_calls_find_run(struct report_calls *calls, struct sprof_error *error);
 
-/* The lines below figures: what percentages are of, and what the figures hold or leave out. Bases
- * are those of the columns self-percent and total-percent, in nanoseconds. */
-int report_calls_put_notes(struct report_calls *calls, uint64_t self_ns, uint64_t wall_ns,
+/* What the percentages of a run are of, whatever is chosen of it. */
+struct report_call_bases {
+    uint64_t self_ns, wall_ns; /* wall_ns 0: not shown */
+    uint64_t threads;
+    bool has_pauses;
+};
+
+/* The lines below figures: what percentages are of, and what the figures hold or leave out. */
+int report_calls_put_notes(struct report_calls *calls, const struct report_call_bases *bases,
                            struct sprof_error *error);
 
 /* Which run of several this is; `runs`: so many together, where none is chosen. */
