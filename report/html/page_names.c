@@ -35,6 +35,35 @@ size_t report_html_last_component(const char *name)
     return units;
 }
 
+/* Functions that look alike have one such key: their short name and their module's name. */
+static uint64_t look_of(const struct html_page *page, const struct html_part *part, size_t i)
+{
+    const uint32_t module = part->dataset.facts.items[i].module;
+    return sprof_hash_text(page->shown[part->first_function + i]) * 31 +
+           sprof_hash_text(part->dataset.modules.items[module - 1].name);
+}
+
+/* Where functions begin that look alike; 0 for all others. */
+static void put_starts(const struct html_page *page, struct html_columns *columns)
+{
+    const struct html_part *end = page->parts + page->part_count;
+    struct sprof_map counts = {0};
+    for (const struct html_part *part = page->parts; part < end; part++)
+        for (size_t i = 0; i < part->dataset.functions.count; i++) {
+            const uint64_t look = look_of(page, part, i), *count = sprof_map_get(&counts, look);
+            if (sprof_map_put(&counts, look, count ? *count + 1 : 1))
+                columns->failed = true;
+        }
+    report_html_column_begin(columns);
+    for (const struct html_part *part = page->parts; part < end; part++)
+        for (size_t i = 0; i < part->dataset.functions.count; i++) {
+            const uint64_t *count = sprof_map_get(&counts, look_of(page, part, i));
+            report_html_column_difference(
+                columns, count && *count > 1 ? part->dataset.functions.items[i].start : 0);
+        }
+    sprof_map_release(&counts);
+}
+
 void report_html_name_columns(const struct html_page *page, struct html_columns *columns)
 {
     const struct html_part *end = page->parts + page->part_count;
@@ -46,6 +75,7 @@ void report_html_name_columns(const struct html_page *page, struct html_columns 
         for (size_t i = 0; i < part->dataset.functions.count; i++)
             report_html_column_plain(
                 columns, report_html_last_component(page->shown[part->first_function + i]));
+    put_starts(page, columns);
 }
 
 /* A short name stands behind the full one, where compression finds its parts; "": the same. */

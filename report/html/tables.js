@@ -71,12 +71,13 @@ class Table {
     }
 
     paintHead() {
+        const {by, descending} = this.sorting();
         this.head.replaceChildren(...this.columns.map(column => {
-            const sorted = column.key && column.key === this.sortKey;
-            const mark = sorted ? (this.descending ? ' ↓' : ' ↑') : '';
+            const sorted = column === by;
+            const mark = sorted ? (descending ? ' ↓' : ' ↑') : '';
             return element('button', {
                 class: 'cell' + (column.number ? ' number' : ''), role: 'columnheader',
-                'aria-sort': sorted ? (this.descending ? 'descending' : 'ascending') : 'none',
+                'aria-sort': sorted ? (descending ? 'descending' : 'ascending') : 'none',
                 title: column.help, disabled: !column.key,
                 onclick: () => this.sortBy(column.key),
             }, column.title + mark);
@@ -94,11 +95,18 @@ class Table {
         this.actions.sorted?.(key, this.descending);
     }
 
+    // The column that the rows are sorted by. Where the chosen one is absent, that is the first choice of the table;
+    // one without room still sorts.
+    sorting() {
+        const chosen = this.all.find(column => column.key && column.key === this.sortKey);
+        return chosen?.absent?.() ? {by: this.all.find(column => column.sorted), descending: true} : {by: chosen, descending: this.descending};
+    }
+
     sort() {
-        const column = this.columns.find(candidate => candidate.key === this.sortKey);
-        if (!column || !column.value)
+        const {by: column, descending} = this.sorting();
+        if (!column?.value)
             return;
-        const sign = this.descending ? -1 : 1;
+        const sign = descending ? -1 : 1;
         this.rows.sort((a, b) => {
             const x = column.value(a), y = column.value(b);
             return (x < y ? -sign : x > y ? sign : 0) || (a.order - b.order);

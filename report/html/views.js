@@ -188,7 +188,8 @@ function namesakes({functions}, list) {
 }
 
 // What distinguishes functions of a list that have one name in modules of one name: function → its text, and where
-// that begins to differ. These are the paths of their modules, else the lines where they are declared, else both.
+// that begins to differ. These are the paths of their modules, the lines where they are declared, or where they begin
+// in their files; else what of these is not the same for all.
 function placesOf({functions, modules, files}, list) {
     const groups = new Map(), places = new Map();
     for (const fn of list) {
@@ -197,11 +198,11 @@ function placesOf({functions, modules, files}, list) {
     }
     const path = fn => modules[functions.module[fn]].path || '';
     const line = fn => functions.file[fn] ? `${files[functions.file[fn]]}:${functions.line[fn]}` : '';
-    const both = fn => [path(fn), line(fn)].filter(Boolean).join(' · ');
+    const start = fn => functions.start[fn] ? `+0x${functions.start[fn].toString(16)}` : '';
     for (const group of groups.values()) {
-        const count = of => new Set(group.map(of)).size;
-        const of = count(both) > 1 ? [path, line].find(each => count(each) === group.length) || both : null;
-        const texts = of ? group.map(of) : [], [first = ''] = texts;
+        const count = of => new Set(group.map(of)).size, kinds = [path, line, start].filter(of => count(of) > 1);
+        const one = kinds.find(of => count(of) === group.length);
+        const texts = kinds.length ? group.map(one || (fn => kinds.map(of => of(fn)).filter(Boolean).join(' · '))) : [], [first = ''] = texts;
         const differs = first.split('').findIndex((letter, i) => texts.some(text => text[i] !== letter));
         texts.forEach((text, i) => places.set(group[i], {text, last: differs > 0 ? first.lastIndexOf('/', differs - 1) + 1 : 0}));
     }

@@ -82,6 +82,15 @@ def namesakes(browser, work):
     browser.until("return document.querySelector('.share').textContent.endsWith('%')")
     if "at" in page.columns("functions"):
         raise SystemExit("there is a column that distinguishes nothing")
+    # Rows sorted by a column that goes are sorted as without a choice.
+    browser.run("sprof.set({search: ''})")
+    browser.until("return document.querySelector('.share').textContent === ''")
+    browser.run("[...document.querySelectorAll('[data-view=functions] .head .cell')].find(cell => cell.textContent === 'at').click()")
+    browser.run("sprof.set({search: '/once|get|put|main/'})")
+    browser.until("return document.querySelector('.share').textContent.endsWith('%')")
+    order = browser.run("return sprof.views.find(view => view.id === 'functions').object.table.rows.map(row => row.selfSamples)")
+    if order != [7, 6, 5, 0] or "at" in page.columns("functions"):
+        raise SystemExit(f"without the column by which they were sorted rows have {order} samples")
     # In one module, by where they are declared.
     recording = os.path.join(work, "stacks.db")
     with sqlite3.connect(recording) as database:
@@ -91,6 +100,15 @@ def namesakes(browser, work):
     page.tab("functions")
     if [place for place in places() if place[0] == "get"] != [("get", "/src/get.c:7"), ("get", "/src/put.c:7")]:
         raise SystemExit(f"one module: {places()}")
+    # Without debug information, by where they begin.
+    with sqlite3.connect(recording) as database:
+        database.execute("UPDATE function SET file = NULL, line = NULL, start = 4096 * id WHERE name = 'get'")
+        starts = [f"+0x{start:x}" for start, in database.execute("SELECT start FROM function WHERE name = 'get' ORDER BY start")]
+    database.close()
+    page = Page(browser, make_page(work, recording))
+    page.tab("functions")
+    if len(starts) != 2 or sorted(place[1] for place in places() if place[0] == "get") != sorted(starts):
+        raise SystemExit(f"without debug information: {places()}, and they begin at {starts}")
 
 
 def header(browser, work):
