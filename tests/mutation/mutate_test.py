@@ -123,7 +123,7 @@ class Tried(mutate.Tree):
 
     def run_tests(self, tests, limit, *options):
         self.seen.append((tests, *options))
-        return self.answers.pop(0), 1
+        return self.answers.pop(0), 1, []
 
     def make(self, targets):
         return subprocess.CompletedProcess(targets, 0, "")
@@ -134,7 +134,7 @@ class Tried(mutate.Tree):
 
 def tried(*answers, left_out=()):
     tree = Tried(*answers)
-    name, _ = tree.failed("x", 60, left_out)
+    name, *_ = tree.failed("x", 60, left_out)
     assert not tree.answers, tree.answers
     return name, tree.seen
 
@@ -148,3 +148,18 @@ assert tried([], None)[0] == "not ended within 60 s"
 assert Tried(["b", "c"], ["c"]).check([], "x") == (34, ["c"])
 assert Tried([]).check([], "x") == (34, [])
 assert Tried(["unit_a", "b", "c"], ["unit_a", "b", "c"]).check([], "x")[0] == 0
+
+# A fault whose tests all skip is told apart from one that a test let pass.
+with tempfile.TemporaryDirectory() as root:
+    def judged(first, second, left_out=()):
+        os.makedirs(os.path.join(root, "build", "release"), exist_ok=True)
+        with open(os.path.join(root, "build", "release", "CTestTestfile.cmake"), "w") as file:
+            file.write(f'add_test(a sh -c "exit {first}")\nset_tests_properties(a PROPERTIES LABELS unit SKIP_RETURN_CODE 77)\n'
+                       f'add_test(b sh -c "exit {second}")\nset_tests_properties(b PROPERTIES SKIP_RETURN_CODE 77)\n')
+        name, _, all_skip = mutate.Tree(root).failed("^(a|b)$", 60, left_out)
+        return name, all_skip
+
+    assert judged(77, 77) == (None, True)
+    assert judged(0, 77) == judged(77, 0) == (None, False)
+    assert judged(77, 1) == ("b", False)
+    assert judged(77, 1, ["b"]) == (None, True)
