@@ -48,15 +48,6 @@ static void end(void)
     made_end(&made);
 }
 
-static void set_node(uint32_t index, uint32_t parent, uint32_t function, uint64_t ended,
-                     int64_t self)
-{
-    const struct counters_pages pages = calls_pages(&made.session.calls);
-    struct probe_node *nodes =
-        (struct probe_node *)((uint8_t *)pages.shared + counters_nodes_offset(&pages, 0));
-    nodes[index] = (struct probe_node){(uint64_t)parent << 32 | (function + 1), ended, ended, self};
-}
-
 static void read_window(void)
 {
     CU_ASSERT_EQUAL(trace_below_read(&reader, &made.session, 0), 0);
@@ -86,12 +77,12 @@ static const struct rules_drill_flow *flow_of(const struct trace_below *below, u
 static void test_paths(void)
 {
     struct trace_below *below = begin();
-    set_node(1, 0, ROOT, 2, 100);
-    set_node(2, 1, MIDDLE, 3, 40);
-    set_node(3, 2, LEAF, 5, 30);
-    set_node(4, 1, LEAF, 1, 7);
-    set_node(5, 0, ASIDE, 9, 900);
-    set_node(6, 5, LEAF, 9, 900); /* not below the root */
+    made_path(&made, 1, 0, ROOT, 2, 100);
+    made_path(&made, 2, 1, MIDDLE, 3, 40);
+    made_path(&made, 3, 2, LEAF, 5, 30);
+    made_path(&made, 4, 1, LEAF, 1, 7);
+    made_path(&made, 5, 0, ASIDE, 9, 900);
+    made_path(&made, 6, 5, LEAF, 9, 900); /* not below the root */
     read_window();
     CU_ASSERT_EQUAL_FATAL(below->figures.count, 3);
     CU_ASSERT_EQUAL(figures_of(below, ROOT)->calls, 2);
@@ -112,12 +103,12 @@ static void test_paths(void)
 static void test_windows(void)
 {
     struct trace_below *below = begin();
-    set_node(1, 0, ROOT, 2, 100);
-    set_node(2, 1, LEAF, 4, 40);
+    made_path(&made, 1, 0, ROOT, 2, 100);
+    made_path(&made, 2, 1, LEAF, 4, 40);
     read_window();
     read_window();
     CU_ASSERT_EQUAL(figures_of(below, LEAF)->calls, 4);
-    set_node(2, 1, LEAF, 5, 50);
+    made_path(&made, 2, 1, LEAF, 5, 50);
     read_window();
     CU_ASSERT_EQUAL(figures_of(below, LEAF)->calls, 5);
     CU_ASSERT_EQUAL(figures_of(below, LEAF)->ns, 100);
@@ -126,13 +117,13 @@ static void test_windows(void)
     CU_ASSERT_EQUAL(below->figures.count, 0);
     read_window();
     CU_ASSERT_PTR_NULL(figures_of(below, LEAF));
-    set_node(2, 1, LEAF, 7, 51);
+    made_path(&made, 2, 1, LEAF, 7, 51);
     read_window();
     CU_ASSERT_EQUAL(figures_of(below, LEAF)->calls, 2);
     CU_ASSERT_EQUAL(figures_of(below, LEAF)->ns, 2);
     /* another thread has taken the slab: all of it is new */
     trace_below_forget(made.session.below->slabs[0]);
-    set_node(2, 1, LEAF, 3, 10);
+    made_path(&made, 2, 1, LEAF, 3, 10);
     read_window();
     CU_ASSERT_EQUAL(figures_of(below, LEAF)->calls, 2 + 3);
     end();
@@ -142,11 +133,11 @@ static void test_windows(void)
 static void test_recursion(void)
 {
     struct trace_below *below = begin();
-    set_node(1, 0, ROOT, 1, 10);
-    set_node(2, 1, MIDDLE, 1, 10);
-    set_node(3, 2, MIDDLE, 1, 10);
-    set_node(4, 3, ROOT, 1, 10);
-    set_node(5, 4, MIDDLE, 1, 10);
+    made_path(&made, 1, 0, ROOT, 1, 10);
+    made_path(&made, 2, 1, MIDDLE, 1, 10);
+    made_path(&made, 3, 2, MIDDLE, 1, 10);
+    made_path(&made, 4, 3, ROOT, 1, 10);
+    made_path(&made, 5, 4, MIDDLE, 1, 10);
     read_window();
     CU_ASSERT_EQUAL(figures_of(below, ROOT)->ns, 2 * 50);
     CU_ASSERT_EQUAL(figures_of(below, ROOT)->calls, 2);
@@ -162,9 +153,9 @@ static void test_two_roots(void)
     begin();
     reader.root_count = 2;
     reader.below[1].root = number_of(MIDDLE);
-    set_node(1, 0, ROOT, 1, 10);
-    set_node(2, 1, MIDDLE, 2, 20);
-    set_node(3, 0, MIDDLE, 4, 40);
+    made_path(&made, 1, 0, ROOT, 1, 10);
+    made_path(&made, 2, 1, MIDDLE, 2, 20);
+    made_path(&made, 3, 0, MIDDLE, 4, 40);
     read_window();
     CU_ASSERT_EQUAL(figures_of(&reader.below[0], MIDDLE)->calls, 2);
     CU_ASSERT_EQUAL(figures_of(&reader.below[1], MIDDLE)->calls, 6);
@@ -176,8 +167,8 @@ static void test_two_roots(void)
 static void test_root(void)
 {
     struct trace_below *below = begin();
-    set_node(1, 0, ROOT, 20, 100);
-    set_node(2, 1, LEAF, 4, 40);
+    made_path(&made, 1, 0, ROOT, 20, 100);
+    made_path(&made, 2, 1, LEAF, 4, 40);
     *made_stat(&made, ROOT) =
         (struct probe_stat){.calls = 21, .ended = 20, .total = 4000, .self = 1000, .abnormal = 3};
     *made_stat(&made, LEAF) = (struct probe_stat){.calls = 9, .ended = 9, .abnormal = 5};
@@ -202,15 +193,15 @@ static void test_root(void)
 static void test_hostile(void)
 {
     struct trace_below *below = begin();
-    set_node(1, 2, ROOT, 1, 10);
-    set_node(2, 1, LEAF, 1, 10);
-    set_node(3, 0, 77, 1, 10);
-    set_node(4, 3, LEAF, 1, 10);
-    set_node(5, 60000, LEAF, 1, 10);
+    made_path(&made, 1, 2, ROOT, 1, 10);
+    made_path(&made, 2, 1, LEAF, 1, 10);
+    made_path(&made, 3, 0, 77, 1, 10);
+    made_path(&made, 4, 3, LEAF, 1, 10);
+    made_path(&made, 5, 60000, LEAF, 1, 10);
     read_window();
     CU_ASSERT(below->figures.count <= 2);
-    set_node(1, 0, ROOT, 0, 5); /* counts that fall */
-    set_node(2, 1, LEAF, 0, 5);
+    made_path(&made, 1, 0, ROOT, 0, 5); /* counts that fall */
+    made_path(&made, 2, 1, LEAF, 0, 5);
     read_window();
     for (size_t i = 0; i < below->figures.count; i++)
         CU_ASSERT(below->figures.items[i].calls < 10000 && isfinite(below->figures.items[i].ns));
@@ -229,8 +220,8 @@ static void test_ended(void)
     drilling->reader.root_count = 1;
     struct trace_below *below = &drilling->reader.below[0];
     below->root = number_of(ROOT);
-    set_node(1, 0, ROOT, 20, 100);
-    set_node(2, 1, LEAF, 4, 40);
+    made_path(&made, 1, 0, ROOT, 20, 100);
+    made_path(&made, 2, 1, LEAF, 4, 40);
     *made_stat(&made, ROOT) = (struct probe_stat){.calls = 20, .ended = 20, .abnormal = 3};
     trace_drilling_thread_ends(&made.session.calls, 0);
     CU_ASSERT_EQUAL(below->calls, 20);
@@ -284,7 +275,7 @@ static void test_uncalled_root(void)
     struct trace_below *below = begin();
     reader.root_count = 2;
     reader.below[1].root = number_of(MIDDLE);
-    set_node(1, 0, ROOT, 20, 100);
+    made_path(&made, 1, 0, ROOT, 20, 100);
     *made_stat(&made, ROOT) = (struct probe_stat){.calls = 20, .ended = 20};
     read_window();
     CU_ASSERT_PTR_NOT_NULL(figures_of(below, ROOT));
@@ -309,13 +300,13 @@ static int read_again(void)
 static void test_without_memory(void)
 {
     struct trace_below *below = begin();
-    set_node(1, 0, ROOT, 20, 100);
-    set_node(2, 1, LEAF, 4, 40);
-    set_node(3, 1, MIDDLE, 3, 30);
+    made_path(&made, 1, 0, ROOT, 20, 100);
+    made_path(&made, 2, 1, LEAF, 4, 40);
+    made_path(&made, 3, 1, MIDDLE, 3, 30);
     *made_stat(&made, ROOT) = (struct probe_stat){.calls = 20, .ended = 20};
     scarce_memory_fail_each(read_again, 3);
     trace_below_clear(below); /* some of what was new is lost */
-    set_node(2, 1, LEAF, 6, 60);
+    made_path(&made, 2, 1, LEAF, 6, 60);
     read_window();
     CU_ASSERT_EQUAL(figures_of(below, LEAF)->ns, 2 * 20);
     CU_ASSERT_EQUAL(flow_of(below, ROOT, LEAF)->ns, 2 * 20);

@@ -106,22 +106,13 @@ static void test_too_many_roots(void)
 
 /* == Windows == */
 
-static void set_node(uint32_t index, uint32_t parent, uint32_t function, uint64_t ended,
-                     int64_t self)
-{
-    const struct counters_pages pages = calls_pages(&drilled.made.session.calls);
-    struct probe_node *nodes =
-        (struct probe_node *)((uint8_t *)pages.shared + counters_nodes_offset(&pages, 0));
-    nodes[index] = (struct probe_node){(uint64_t)parent << 32 | (function + 1), ended, ended, self};
-}
-
 /* So many calls of root have ended, and took so much itself; of work below it, where it is probed.
  */
 static void call(uint64_t calls, int64_t self, int64_t below)
 {
-    set_node(1, 0, DRILLED_ROOT, calls, self);
+    made_path(&drilled.made, 1, 0, DRILLED_ROOT, calls, self);
     if (below)
-        set_node(2, 1, DRILLED_WORK, calls, below);
+        made_path(&drilled.made, 2, 1, DRILLED_WORK, calls, below);
     *made_stat(&drilled.made, DRILLED_ROOT) =
         (struct probe_stat){.calls = calls, .ended = calls, .self = self, .total = self + below};
 }

@@ -40,6 +40,17 @@ static inline void made_end(struct made *made)
     made_program_end(&made->session.probing, &made->log);
 }
 
+/* Writes a call path of the first thread as the agent does: calls of a function below the path
+ * `parent`, all of which have ended, and the ticks of their self time. */
+static inline void made_path(struct made *made, uint32_t index, uint32_t parent, uint32_t function,
+                             uint64_t calls, int64_t self)
+{
+    const struct counters_pages pages = calls_pages(&made->session.calls);
+    struct probe_node *nodes =
+        (struct probe_node *)((uint8_t *)pages.shared + counters_nodes_offset(&pages, 0));
+    nodes[index] = (struct probe_node){(uint64_t)parent << 32 | (function + 1), calls, calls, self};
+}
+
 #define made_stat(made, number) made_stat_of(&(made)->session.calls, number)
 
 #endif
