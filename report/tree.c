@@ -251,10 +251,12 @@ static uint32_t next_in_chain(const struct layout *layout, uint32_t id)
     return child;
 }
 
-/* The nearest landmark below a path, or the path itself. */
+/* The nearest landmark below a path, or the path itself, as where several ways begin. */
 static uint32_t next_landmark(const struct layout *layout, uint32_t id)
 {
     uint32_t next = layout->leaves[id].first_child;
+    if (next && layout->leaves[next].next_sibling)
+        return id;
     while (next && !layout->tree->landmarks[next])
         next = layout->leaves[next].first_child;
     return next ? next : id;

@@ -51,8 +51,9 @@ int report_table_of_paths(struct table *table, const struct report_tree *tree,
                           struct sprof_error *error);
 
 /* The hottest path of the dataset, folded into `rows` rows (more where its ends need them), with
- * the frames at which its cost splits, and below its end the calls that share its cost. No rows
- * where no path is longer than a frame. 0 or a negative code with *error filled. */
+ * the frames at which its cost splits, other ways that leave it with much of all, and below its
+ * end the calls that share its cost. No rows where no path is longer than a frame. 0 or a negative
+ * code with *error filled. */
 int report_table_of_hottest(struct table *table, struct report_dataset *dataset, size_t rows,
                             struct sprof_error *error);
 

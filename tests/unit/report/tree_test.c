@@ -137,6 +137,89 @@ static void test_splits_of_the_hottest_path(void)
     report_dataset_release(&dataset);
 }
 
+/* Adds a chain of calls, outermost first, the last of which has all of the cost; its last path. */
+static uint32_t add_chain(struct report_dataset *dataset, uint32_t parent, uint32_t module,
+                          const char *names, uint64_t self)
+{
+    for (const char *name = names; *name; name++) {
+        char *text = sprof_arena_text(&dataset->arena, (char[]){*name, 0});
+        const uint32_t function = add_function(dataset, module, text);
+        dataset->functions.items[function - 1].named = true;
+        parent = add_path(dataset, parent, function, name[1] ? 0 : self);
+    }
+    return parent;
+}
+
+/* The hottest path in so many rows, of a, b, c, and below c: h, o, t of the cost `hot`; p, q, r of
+ * a library, below which B and s are; l and m. */
+static const char *forked(uint64_t hot, size_t rows)
+{
+    static struct report_dataset dataset;
+    struct table table;
+    dataset = (struct report_dataset){0};
+    const uint32_t app = add_module(&dataset, "app", MODEL_KIND_APP);
+    const uint32_t libc = add_module(&dataset, "libc.so.6", MODEL_KIND_SYSTEM);
+    const uint32_t root = add_chain(&dataset, 0, app, "abc", 0);
+    add_chain(&dataset, root, app, "hot", hot);
+    const uint32_t middle = add_chain(&dataset, root, libc, "pqr", 0);
+    add_chain(&dataset, add_chain(&dataset, middle, app, "B", 1), libc, "s", 30);
+    add_chain(&dataset, root, app, "l", 6);
+    add_chain(&dataset, root, app, "m", 11);
+    finish_dataset(&dataset);
+    CU_ASSERT_EQUAL_FATAL(report_table_of_hottest(&table, &dataset, rows, NULL), 0);
+    CU_ASSERT_EQUAL(report_table_show(&table, "samples,function", NULL), 0);
+    const char *text = text_of(&table, 100);
+    report_table_release(&table);
+    report_dataset_release(&dataset);
+    return text;
+}
+
+/* Ways that leave the path early with much of all stand beside it, down to the program's innermost
+ * function; those without room or with little are left out. */
+static void test_ways_beside_the_hottest_path(void)
+{
+    same_text(forked(52, 9), "  samples  hottest path\n"
+                             "      100  a\n"
+                             "      100  └ b\n"
+                             "      100    └ c\n"
+                             "       52      ├ h\n"
+                             "       52      │ └ o\n"
+                             "       52      │   └ t\n"
+                             "       31      └ p\n"
+                             "       31        └ … 2 frames\n"
+                             "       31          └ B\n");
+    same_text(forked(52, 6), "  samples  hottest path\n"
+                             "      100  a\n"
+                             "      100  └ b\n"
+                             "      100    └ c\n"
+                             "       52      └ h\n"
+                             "       52        └ o\n"
+                             "       52          └ t\n");
+}
+
+/* Calls that share the cost of the path's end are followed alike. */
+static void test_ways_below_the_hottest_path(void)
+{
+    same_text(forked(40, 10), "  samples  hottest path\n"
+                              "       88  a\n"
+                              "       88  └ b\n"
+                              "       88    └ c\n"
+                              "       40      ├ h\n"
+                              "       40      │ └ o\n"
+                              "       40      │   └ t\n"
+                              "       31      ├ p\n"
+                              "       31      │ └ … 2 frames\n"
+                              "       31      │   └ B\n"
+                              "       11      └ m\n");
+    same_text(forked(40, 6), "  samples  hottest path\n"
+                             "       88  a\n"
+                             "       88  └ b\n"
+                             "       88    └ c\n"
+                             "       40      ├ h\n"
+                             "       31      ├ p\n"
+                             "       11      └ m\n");
+}
+
 void sprof_suite_report_tree(void);
 void sprof_suite_report_tree(void)
 {
@@ -145,5 +228,7 @@ void sprof_suite_report_tree(void)
     CU_add_test(suite, "least shares keep trees connected", test_least_shares_keep_trees_connected);
     CU_add_test(suite, "branches of the hottest path", test_branches_of_the_hottest_path);
     CU_add_test(suite, "splits of the hottest path", test_splits_of_the_hottest_path);
+    CU_add_test(suite, "ways beside the hottest path", test_ways_beside_the_hottest_path);
+    CU_add_test(suite, "ways below the hottest path", test_ways_below_the_hottest_path);
     CU_add_test(suite, "order is by cost, then name", test_order_is_by_cost_then_name);
 }
