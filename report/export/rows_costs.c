@@ -15,6 +15,11 @@ struct thread_names {
     bool left_out;     /* of another user */
 };
 
+/* A path of threads of one name, and where what it cost in the window at hand is added up. */
+struct cell {
+    uint32_t window, place; /* index + 1 in costs */
+};
+
 struct adding {
     struct report_row_costs *costs;
     const struct report_dataset *dataset;
@@ -25,11 +30,12 @@ struct adding {
     unsigned without;
     struct sprof_map service_places; /* texts → index + 1 in services */
     uint64_t window_ns, start_ns, slot_ns;
-    uint32_t first_window;
+    uint64_t end_ns;                        /* of the last slot that has a cost */
     SPROF_VEC(struct thread_names) threads; /* [thread - 1] */
     struct sprof_intern together;           /* service, labels, process and thread name */
-    struct sprof_map cells;                 /* these and path → number */
-    struct sprof_map places;                /* cell and window → index + 1 in costs */
+    struct sprof_map cell_numbers;          /* these and path → index + 1 in `cells` */
+    SPROF_VEC(struct cell) cells;
+    struct sprof_map places; /* number of a cell and window → index + 1 in costs */
 };
 
 /* == Services == */
@@ -101,16 +107,25 @@ static int name_threads(struct adding *adding)
 
 /* == Adding == */
 
-/* Numbers of cells are small, so that a cell and a window fit a key. */
-static int find_place(struct adding *adding, const struct report_row_cost *cost, uint32_t together,
-                      uint64_t **place)
+/* Costs come nearly in order of time: a cell's last window is mostly that of the next cost. Numbers
+ * of cells are small, so that a cell and a window fit a key. */
+static int find_place(struct adding *adding, const struct report_row_cost *row, uint32_t together,
+                      uint32_t *place)
 {
-    uint64_t *cell = sprof_map_at(&adding->cells, (uint64_t)together << 32 | cost->path);
-    if (!cell)
+    uint64_t *number = sprof_map_at(&adding->cell_numbers, (uint64_t)together << 32 | row->path);
+    if (!number || (!*number && sprof_vec_push(&adding->cells, (struct cell){0})))
         return SPROF_ENOMEM;
-    *cell = *cell ? *cell : adding->cells.count + 1;
-    *place = sprof_map_at(&adding->places, *cell << 32 | cost->window);
-    return *place ? 0 : SPROF_ENOMEM;
+    *number = *number ? *number : adding->cells.count;
+    struct cell *cell = &adding->cells.items[*number - 1];
+    if (!cell->place || cell->window != row->window) {
+        uint64_t *known = sprof_map_at(&adding->places, *number << 32 | row->window);
+        if (!known || (!*known && sprof_vec_push(&adding->costs->items, *row)))
+            return SPROF_ENOMEM;
+        *known = *known ? *known : adding->costs->items.count;
+        *cell = (struct cell){row->window, (uint32_t)*known};
+    }
+    *place = cell->place - 1;
+    return 0;
 }
 
 static int add(struct adding *adding, uint32_t thread, uint32_t node, uint64_t time_ns,
@@ -124,10 +139,8 @@ static int add(struct adding *adding, uint32_t thread, uint32_t node, uint64_t t
         .process = names->process,
         .thread = names->thread,
         .path = adding->paths[node],
-        .cost = cost,
-        .total_ns = total_ns,
     };
-    uint64_t *place;
+    uint32_t place;
     if (!row.path || names->left_out) /* of the stack nothing may be selected */
         return 0;
     if (find_place(adding, &row, names->together, &place))
@@ -135,11 +148,7 @@ static int add(struct adding *adding, uint32_t thread, uint32_t node, uint64_t t
     struct model_cost *sum = &adding->costs->services.items[row.service].sum;
     sum->samples += cost.samples;
     sum->weight += cost.weight;
-    if (!*place) {
-        *place = adding->costs->items.count + 1;
-        return sprof_vec_push(&adding->costs->items, row);
-    }
-    struct report_row_cost *known = &adding->costs->items.items[*place - 1];
+    struct report_row_cost *known = &adding->costs->items.items[place];
     known->cost.samples += cost.samples;
     known->cost.weight += cost.weight;
     known->total_ns += total_ns;
@@ -163,11 +172,22 @@ static int add_stored(struct adding *adding, uint32_t event_id, uint32_t thread_
     return add(adding, thread, node, time_ns, cost, total_ns);
 }
 
+static uint64_t window_at(const struct adding *adding, uint64_t time_ns)
+{
+    return (adding->start_ns + time_ns) / adding->window_ns;
+}
+
+/* Of a slot that lies in two windows the samples are read. */
 static int take_slot(void *context, const struct store_slot_cost *row)
 {
     struct adding *adding = context;
-    return add_stored(adding, row->event_id, row->thread_id, row->node_id,
-                      row->slot * adding->slot_ns, row->cost, 0);
+    const uint64_t from_ns = row->slot * adding->slot_ns, to_ns = from_ns + adding->slot_ns;
+    if (to_ns > adding->end_ns)
+        adding->end_ns = to_ns;
+    return window_at(adding, from_ns) == window_at(adding, to_ns - 1)
+               ? add_stored(adding, row->event_id, row->thread_id, row->node_id, from_ns, row->cost,
+                            0)
+               : 0;
 }
 
 /* Calls and their own times are samples, too; total times are known of the run as a whole. */
@@ -198,16 +218,41 @@ static int take_event_cost(void *context, const struct store_event_cost *row)
     return 0;
 }
 
-/* Whether sums by slot of time say all: samples are not chosen by what only they have, and no slot
- * is long beside a window. */
+static int take_sample_row(void *context, const struct store_sample_row *row)
+{
+    return take_sample(context, &row->sample);
+}
+
+/* Samples of the slots in which a window ends. */
+static int add_ends_of_windows(struct adding *adding, struct store *store,
+                               struct sprof_error *error)
+{
+    struct store_filter filter = {.run_id = adding->dataset->run.id};
+    uint64_t end_ns = (window_at(adding, 0) + 1) * adding->window_ns - adding->start_ns;
+    int result = 0;
+    for (; !result && end_ns < adding->end_ns; end_ns += adding->window_ns) {
+        filter.from_ns = end_ns - end_ns % adding->slot_ns;
+        filter.to_ns = filter.from_ns + adding->slot_ns;
+        if (filter.from_ns < end_ns)
+            result = store_each_sample(store, &filter, take_sample_row, adding, error);
+    }
+    return result;
+}
+
+/* Whether most samples need not be read: they are not chosen by what only they have, and windows
+ * are longer than slots of time, by which sums are stored. */
 static bool suffices(const struct adding *adding)
 {
     const struct report_dataset *dataset = adding->dataset;
-    const uint64_t end_ns = adding->start_ns + dataset->run.duration_ns;
-    const bool one_window = adding->start_ns / adding->window_ns == end_ns / adding->window_ns;
-    return adding->slot_ns && !dataset->chosen.cpus && !dataset->chosen.by_phase &&
-           !dataset->chosen.ranges.count &&
-           (one_window || adding->window_ns / adding->slot_ns >= 10);
+    return adding->slot_ns && adding->slot_ns <= adding->window_ns / 2 && !dataset->chosen.cpus &&
+           !dataset->chosen.by_phase && !dataset->chosen.ranges.count;
+}
+
+static int add_slots(struct adding *adding, struct store *store, struct sprof_error *error)
+{
+    const int result =
+        store_each_slot_cost(store, adding->dataset->run.id, take_slot, adding, error);
+    return result ? result : add_ends_of_windows(adding, store, error);
 }
 
 static int add_all(struct adding *adding, struct store *store, struct sprof_error *error)
@@ -215,7 +260,7 @@ static int add_all(struct adding *adding, struct store *store, struct sprof_erro
     const uint32_t run = adding->dataset->run.id;
     int result = store_each_event_cost(store, run, take_event_cost, adding, error);
     if (!result)
-        result = suffices(adding) ? store_each_slot_cost(store, run, take_slot, adding, error)
+        result = suffices(adding) ? add_slots(adding, store, error)
                                   : store_each_raw_sample(store, run, take_sample, adding, error);
     if (!result && report_counts_calls(adding->dataset))
         result = store_each_call_cost(store, run, take_call, adding, error);
@@ -261,7 +306,8 @@ int report_row_costs_make(struct report_row_costs *costs, const struct report_co
     sprof_vec_release(&adding.threads);
     sprof_map_release(&adding.service_places);
     sprof_intern_release(&adding.together);
-    sprof_map_release(&adding.cells);
+    sprof_map_release(&adding.cell_numbers);
+    sprof_vec_release(&adding.cells);
     sprof_map_release(&adding.places);
     return result;
 }

@@ -1,6 +1,6 @@
 #!/bin/bash
 # Rows for a fleet's database: what is exported comes back with the same numbers, and what is wrong with rows is said.
-#   rows.sh worked|program|fleet|machine|chance|labels|selection|traces|refused
+#   rows.sh worked|program|windows|fleet|machine|chance|labels|selection|traces|refused
 set -uf
 . "$(dirname "$0")/lib.sh"
 
@@ -158,6 +158,36 @@ program)
         "$SPROF" export -f $format b.db -o x 2>err || fail "export -f $format"
     done
     "$SPROF" html b.db -o x.html 2>err || fail "html"
+    ;;
+windows)
+    # Each sample counts in the window of its time, also where the sums that are stored lie in two windows.
+    for ((i = 0; i < 4500; i++)); do
+        printf 'loop 7/7 %d.%06d: 1000000 cpu-clock:\n\t1%d00 f%d+0x0 (/bin/loop)\n\n' $((100 + i / 1000)) $((i % 1000 * 1000)) $((i / 7 % 3)) $((i / 7 % 3))
+    done >script
+    expect 0 "$SPROF" import -f perf-script script -o a.db
+    # Windows begin within slots.
+    sqlite3 a.db 'UPDATE run SET start_realtime_ns = 1700000000035000000' || fail sqlite3
+    [ "$(sqlite3 a.db 'SELECT slot_ns FROM event_cost')" = 100000000 ] || fail "no sums by slot"
+    for window in 1 2; do
+        sqlite3 -csv a.db "SELECT (start_realtime_ns + time_ns) / 1000000000 / $window * $window AS at, sum(count), sum(weight)
+            FROM sample JOIN run ON run.id = run_id GROUP BY at ORDER BY at" >wanted
+        "$SPROF" export -f rows a.db -o - --window ${window}s 2>err | python3 -c '
+import calendar, collections, csv, sys, time
+sums = collections.defaultdict(lambda: [0, 0])
+heading = []
+for row in csv.reader(sys.stdin, delimiter="\t", quoting=csv.QUOTE_NONE):
+    if "path_key" in row or "labels_key" in row or "function_key" in row:
+        heading = row
+    elif "thread" in heading:
+        of = dict(zip(heading, row))
+        at = calendar.timegm(time.strptime(of["time"], "%Y-%m-%d %H:%M:%S"))
+        sums[at][0] += int(of["samples"])
+        sums[at][1] += int(of["weight"])
+for at in sorted(sums):
+    print(at, *sums[at], sep=",")' >found
+        cmp wanted found || fail "windows of $window s: $(diff wanted found)"
+    done
+    [ "$(wc -l <wanted)" -gt 1 ] || fail "one window only: $(cat wanted)"
     ;;
 fleet)
     # Two hosts with two runs each, two of them in one file: as merged, so imported.
@@ -402,7 +432,7 @@ refused)
     "$SPROF" export -f folded a.db -o x --native 2>err && fail "--native with folded"
     grep -q 'native belongs to' err || fail "$(cat err)"
     "$SPROF" export -f folded a.db -o x -l a=b 2>err && fail "--label with folded"
-    grep -q 'label belongs to -f rows and -f otlp-profiles' err || fail "$(cat err)"
+    grep -q 'label belongs to -f rows, otlp-profiles and otlp-traces' err || fail "$(cat err)"
     "$SPROF" export -f folded a.db -o x --user root 2>err && fail "--user with folded"
     "$SPROF" export -f rows a.db -o x --without user,host 2>err && fail "--without host"
     grep -q 'user, cgroup or container' err || fail "$(cat err)"
