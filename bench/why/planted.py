@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """How often `sprof why -p` names what was planted.
 
-  planted.py SPROF [--count N] [--kinds abcd…] [--keep DIRECTORY]
+  planted.py [SPROF] [--runs N] [--seed FIRST] [--kinds a,b,…,flat] [--minutes MOST] [--keep DIRECTORY]
 
 Each program has some 300 functions in ten levels, of which each calls three of the next one now and then; a request comes down from
 main in one thread, beside one that waits for events. One function at depth 8, reached by one way of many, takes a fifth to a half of
@@ -16,18 +16,23 @@ the time in a way of its own:
      (with --slow)
 
 Right is a first line with that function (b: and the small one; c: the helper, with the function as its caller; d: and the holder;
-e: and the value, as in a, c or b; h: and its thread). Programs of one seed are the same each time. Printed: right of N, and medians of seconds and of the longest stop.
+e: and the value, as in a, c or b; h: and its thread). `flat` is another name of j. Programs of one seed are the same each time: a run has the
+seed after that of the run before. Printed of each kind: in how many of its runs the first line was right, medians of seconds and of the
+longest stop, and the load of the machine: a busy one gives threads no CPU, and then that is the right answer. After so many minutes no run
+begins, and runs that were left out are not counted.
 """
 import argparse
 import json
 import os
 import random
+import shutil
 import statistics
 import subprocess
-import sys
 import tempfile
 import time
 
+KINDS = "abcdefghij"
+LONGEST_S = 90  # of an answer
 LEVELS = (1, 4, 8, 16, 30, 40, 50, 60, 60, 40)
 DEPTH = 8
 VERBS = "read write parse find check build merge split apply route scan fold pack load store send pick rank join trim walk plan".split()
@@ -179,47 +184,83 @@ def build(program, directory):
 
 
 def ask(sprof, directory, options):
-    """The answer about a program that has run for a moment, its seconds, and the longest stop in milliseconds."""
+    """The answer about a program that has run for a moment, and its seconds. None: it has none."""
     target = subprocess.Popen(["./program"], cwd=directory)
     try:
         time.sleep(0.5)
         begin = time.monotonic()
-        run = subprocess.run([sprof, "why", "-p", str(target.pid), "--format", "json", *options], cwd=directory, capture_output=True, text=True)
+        run = subprocess.run([sprof, "why", "-p", str(target.pid), "--format", "json", *options], cwd=directory, capture_output=True, text=True,
+                             timeout=LONGEST_S)
         seconds = time.monotonic() - begin
+    except subprocess.TimeoutExpired:
+        return None, LONGEST_S, f"no answer in {LONGEST_S} s"
     finally:
         target.kill()
         target.wait()
     if not run.stdout:
-        sys.exit(f"sprof why: status {run.returncode}: {run.stderr}")
-    return json.loads(run.stdout), seconds
+        return None, seconds, f"status {run.returncode}: {run.stderr.strip()}"
+    answer = json.loads(run.stdout)
+    return answer, seconds, answer["headline"]
+
+
+class Judged:
+    """Runs of one kind."""
+
+    def __init__(self, kind):
+        self.kind, self.right, self.runs, self.seconds, self.stops, self.loads, self.wrong = kind, 0, 0, [], [], [], []
+
+    def run(self, sprof, seed, keep):
+        with tempfile.TemporaryDirectory() as directory:
+            program = Program(self.kind, seed)
+            build(program, directory)
+            answer, seconds, text = ask(sprof, directory, ["--slow", f"^{program.way[0]}$"] if self.kind == "e" else [])
+            self.runs += 1
+            self.seconds.append(seconds)
+            self.stops.append((answer or {}).get("stopped_ns", 0) / 1e6)
+            self.loads.append(os.getloadavg()[0])
+            if answer and program.is_right(answer):
+                self.right += 1
+                return
+            self.wrong.append(f"{seed}: {text} (planted: {program.culprit if self.kind != 'j' else 'nothing'})")
+            if keep:
+                shutil.copytree(directory, f"{keep}/{self.kind}{seed}", dirs_exist_ok=True)
+
+    def show(self):
+        if not self.runs:
+            print(f"{self.kind}  no run: the time is over", flush=True)
+            return
+        print(f"{self.kind}  first line right {self.right:2} of {self.runs:2}   {statistics.median(self.seconds):5.1f} s   "
+              f"stop {statistics.median(self.stops):6.1f} ms   load {min(self.loads):.1f} to {max(self.loads):.1f}", flush=True)
+        for text in self.wrong:
+            print(f"      {text}", flush=True)
+
+
+def kinds_of(text):
+    """Letters, or names with commas between them."""
+    names = text.split(",") if "," in text or text == "flat" else list(text)
+    kinds = ["j" if name == "flat" else name for name in names]
+    unknown = [kind for kind in kinds if kind not in KINDS or len(kind) != 1]
+    if unknown:
+        raise argparse.ArgumentTypeError(f"no kind {unknown[0]!r}: {', '.join(KINDS)}, flat")
+    return kinds
 
 
 def main():
     parser = argparse.ArgumentParser()
-    parser.add_argument("sprof")
-    parser.add_argument("--count", type=int, default=10)
-    parser.add_argument("--kinds", default="abcdefghij")
+    parser.add_argument("sprof", nargs="?", default=f"{os.path.dirname(os.path.abspath(__file__))}/../../build/release/sprof")
+    parser.add_argument("--runs", type=int, default=10)
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--kinds", type=kinds_of, default=list(KINDS))
+    parser.add_argument("--minutes", type=float, default=60)
     parser.add_argument("--keep")
     arguments = parser.parse_args()
-    sprof = os.path.abspath(arguments.sprof)
-    print("kind  right  seconds  stop ms  wrong answers")
+    sprof, end = os.path.abspath(arguments.sprof), time.monotonic() + arguments.minutes * 60
     for kind in arguments.kinds:
-        right, seconds, stops, wrong = 0, [], [], []
-        for seed in range(arguments.count):
-            with tempfile.TemporaryDirectory() as directory:
-                program = Program(kind, seed)
-                build(program, directory)
-                answer, took = ask(sprof, directory, ["--slow", f"^{program.way[0]}$"] if kind == "e" else [])
-                seconds.append(took)
-                stops.append(answer.get("stopped_ns", 0) / 1e6)
-                if program.is_right(answer):
-                    right += 1
-                else:
-                    wrong.append(f"{seed}: {answer['headline']} (planted: {program.culprit})")
-                    if arguments.keep:
-                        os.system(f"mkdir -p '{arguments.keep}' && cp -r '{directory}' '{arguments.keep}/{kind}{seed}'")
-        print(f"{kind:4}  {right:2} of {arguments.count:2}  {statistics.median(seconds):6.1f}  {statistics.median(stops):7.1f}  "
-              + "; ".join(wrong), flush=True)
+        judged = Judged(kind)
+        for seed in range(arguments.seed, arguments.seed + arguments.runs):
+            if time.monotonic() < end:
+                judged.run(sprof, seed, arguments.keep)
+        judged.show()
 
 
 if __name__ == "__main__":

@@ -1,12 +1,14 @@
 #!/usr/bin/env python3
 """Random programs' kept calls are those of their whole logs, filtered: with all rules.
 
-rules.py SEED PROGRAMS SPROF
+rules.py SEED PROGRAMS SPROF [JOBS]
 
 The programs are those of jumps.py, in C or C++, some with threads or coroutines, whose functions take and return values of some type,
 and set errno. They note arguments, results and exceptions, too. Each is traced twice with the same random rules: so that calls which
 meet none leave no row; and with all calls in the recording; some with figures by caller or path, too. What depends on no time follows from the notes alone, in both. Times and
-ranks by time are those of the rows: of the whole log all calls' rules follow from it. It prints how many programs were equal."""
+ranks by time are those of the rows: of the whole log all calls' rules follow from it. It prints how many programs were equal. So many jobs check programs at once: one, if none are given."""
+import functools
+import multiprocessing
 import os
 import random
 import re
@@ -472,18 +474,25 @@ def check(sprof, seed):
             check_whole(sprof, what, program, rules, [*options_of(rules), *counted]))
 
 
+def check_one(sprof, seed):
+    """None where the program was not equal."""
+    with tempfile.TemporaryDirectory() as directory:
+        os.chdir(directory)
+        try:
+            return check(sprof, seed)
+        except SystemExit:
+            return None
+        finally:
+            os.chdir("/")
+
+
 def main():
     first, programs, sprof = int(sys.argv[1]), int(sys.argv[2]), os.path.abspath(sys.argv[3])
-    kept, equal, rows = os.getcwd(), 0, 0
-    for seed in range(first, first + programs):
-        with tempfile.TemporaryDirectory() as directory:
-            os.chdir(directory)
-            try:
-                rows += check(sprof, seed)
-                equal += 1
-            except SystemExit:
-                pass
-            os.chdir(kept)
+    jobs = int(sys.argv[4]) if len(sys.argv) > 4 else 1
+    with multiprocessing.Pool(jobs) as pool:
+        rows = pool.map(functools.partial(check_one, sprof), range(first, first + programs), 1)
+    equal = sum(row is not None for row in rows)
+    rows = sum(row or 0 for row in rows)
     print(f"{equal} of {programs} random programs have the rows of their whole logs, filtered ({rows} rows)")
     sys.exit(equal != programs or not rows)
 
