@@ -29,11 +29,15 @@ static int open_failed(const char *file, int errnum, struct sprof_error *error)
                                 : "make it readable, or run sprof as its owner or as root");
     if (errnum == ENOENT || errnum == ENOTDIR || errnum == ESRCH)
         return sprof_error_set(error, SPROF_ENOTFOUND, errnum, "%s is gone", file);
+    if (errnum == EWOULDBLOCK)
+        return sprof_error_set(error, SPROF_EIO, errnum,
+                               "cannot read %s: another process has a lease on it", file);
     return sprof_error_set(error, SPROF_EIO, errnum, "cannot read %s: %s", file, strerror(errnum));
 }
 
 /* Nothing is opened for reading before it is known to be a regular file: the open of a device may
- * act, that of a pipe wait. The name may lead to another file at any time. */
+ * act, that of a pipe wait. The name may lead to another file at any time. The owner of a file may
+ * hold a lease on it, for which an open waits by default. */
 int image_open_file(const char *file, int *out, struct sprof_error *error)
 {
     struct stat status;
@@ -47,7 +51,7 @@ int image_open_file(const char *file, int *out, struct sprof_error *error)
         return sprof_error_set(error, SPROF_EFORMAT, 0, "%s is not a regular file", file);
     }
     snprintf(link, sizeof link, "/proc/self/fd/%d", place);
-    *out = open(link, O_RDONLY | O_CLOEXEC | O_NOCTTY);
+    *out = open(link, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
     const int errnum = errno;
     close(place);
     return *out < 0 ? open_failed(file, errnum, error) : 0;

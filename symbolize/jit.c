@@ -33,7 +33,8 @@ static int open_failed(const char *path, struct sprof_error *error)
 }
 
 /* The open of a device may act, and a process can have mounted one there: it is found first, and
- * opened as a regular file. Owns `place`, which was opened by these flags; -1 with errno stays. */
+ * opened as a regular file, without waiting for a lease. Owns `place`, which was opened by these
+ * flags; -1 with errno stays. */
 enum { PLACE_FLAGS = O_PATH | O_CLOEXEC | O_NOFOLLOW };
 
 static int open_place(int place)
@@ -46,7 +47,7 @@ static int open_place(int place)
     snprintf(link, sizeof link, "/proc/self/fd/%d", place);
     const bool is_known = !fstat(place, &status);
     if (is_known && S_ISREG(status.st_mode))
-        fd = open(link, O_RDONLY | O_CLOEXEC | O_NOCTTY);
+        fd = open(link, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
     else if (is_known)
         errno = S_ISLNK(status.st_mode) ? ELOOP : ENODEV;
     const int errnum = errno;

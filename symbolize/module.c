@@ -365,7 +365,7 @@ static int open_harmless(const char *path)
         return -1;
     const bool is = !fstat(place, &status) && is_harmless(&status);
     snprintf(link, sizeof link, "/proc/self/fd/%d", place);
-    const int fd = is ? openat(AT_FDCWD, link, O_RDONLY | O_CLOEXEC | O_NOCTTY) : -1;
+    const int fd = is ? openat(AT_FDCWD, link, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK) : -1;
     const int errnum = is ? errno : EINVAL;
     close(place);
     errno = errnum;

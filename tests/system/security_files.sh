@@ -120,6 +120,46 @@ END
     done
 }
 
+# The other user holds leases on all files that are read, for which an open waits by default, 45 seconds each.
+leased() {
+    prepare
+    cat >theirs/p.c <<'END'
+__attribute__((noipa)) int work(int x)
+{
+    for (volatile int i = 0; i < 1000; i++) x += i;
+    return x;
+}
+int main(void) { for (int sum = 0;;) sum = work(sum); }
+END
+    cat >user/lease.py <<'END'
+import fcntl, os, signal, sys, time
+signal.signal(signal.SIGIO, signal.SIG_IGN)
+files = [os.open(name, os.O_RDWR) for name in sys.argv[1:]]
+for file in files:
+    fcntl.fcntl(file, 1024, fcntl.F_WRLCK) # F_SETLEASE
+os.close(os.open("leased", os.O_CREAT | os.O_WRONLY))
+time.sleep(300)
+END
+    (cd theirs && gcc -g -O1 -Wl,--build-id p.c -o p && objcopy --only-keep-debug p p.debug && strip -g p && objcopy --add-gnu-debuglink=p.debug p) ||
+        skip "no compiler"
+    chown -R 65534:65534 theirs
+    start "${as_other[@]}" nice -n 10 "$work/theirs/p"
+    local target=$child map=/tmp/perf-$child.map command
+    "${as_other[@]}" sh -c "echo 1000 7fffffff0000 the_made_code >$map"
+    (cd theirs && exec "${as_other[@]}" /usr/bin/python3 ../user/lease.py p.c p.debug "$map" 2>../lease.err) &
+    children+=("$!")
+    wait_until 60 test -e theirs/leased || skip "no leases: $(cat lease.err)"
+    wait_until 60 has_used "$target" 20
+    for command in "record -p $target --duration 0.3 -o r.db" "annotate work -i r.db" "html -i r.db -o r.html" "archive r.db -o r.tar" \
+        "trace -p $target --function ^work$ --keep next\ 3 --args --duration 0.1 -o t.db"; do
+        eval "run timeout -k 2 40 \"\$SPROF\" $command"
+        [ "$status" = 0 ] || fail "sprof waits for a lease: exit status $status: $command"
+    done
+    run "$SPROF" report -i r.db
+    grep -q '% .* work ' out || fail "the program's own names are gone"
+    rm -f "$map"
+}
+
 # Serves answers/BUILD_ID for each build id that it has.
 start_server() {
     cat >server.py <<'END'
@@ -256,6 +296,6 @@ END
 }
 
 case $1 in
-waiting | jitdump | exchanged | other_build | kept_by_others | alternate) "$1" ;;
+waiting | jitdump | exchanged | leased | other_build | kept_by_others | alternate) "$1" ;;
 *) fail "no such case: $1" ;;
 esac
