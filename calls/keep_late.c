@@ -76,7 +76,7 @@ static int is_of_class(struct calls_program *program, uint32_t number,
         return 1;
     for (uint32_t i = 0; signature && i < signature->class_count && !is; i++) {
         is = matches(expressions, signature->classes[i]);
-        sprof_suggest_offer(&program->values.near_classes[number],
+        sprof_suggest_offer(&program->values.near[number],
                             rule_of(program, number)->expressions[RULES_KEEP_BY_CLASS],
                             signature->classes[i]);
     }

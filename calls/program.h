@@ -51,6 +51,8 @@ struct calls_kept {
     uint64_t remarks_lost;    /* requests and notes without room, or that could not be read */
     uint64_t requests_unread; /* calls of --request whose value could not be read */
     bool requests_refused;    /* the program's own ones, beside --request */
+    uint64_t looked_up, bound, unbound_told; /* rules by value: some function was looked at, some
+                                                can meet it, none can and that was said */
     uint64_t fired[PROBE_KEEP_RULES], dropped[PROBE_KEEP_RULES];
     uint64_t tested[PROBE_KEEP_RULES]; /* calls of the rule's functions */
     uint64_t unread[PROBE_KEEP_RULES]; /* calls with unreadable values */

@@ -101,14 +101,26 @@ static uint64_t tested_by(const struct calls_program *program, uint32_t function
     return rules ? rules & atomic_load(&program->process.shared->keep_of.masks[function]) : 0;
 }
 
-/* Records that references need a `*`. */
-static void note_references(struct calls_program *program, uint32_t function,
-                            const struct calls_noted *noted, const struct rules_keep *rule,
-                            uint32_t number)
+static void offer_parameters(struct calls_program *program, const struct calls_noted *noted,
+                             const struct rules_keep_test *test, uint32_t number)
+{
+    const char *wanted = sprof_arena_copy(&program->arena, test->name, test->name_length);
+    for (uint32_t i = 0; wanted && i < noted->signature.count; i++)
+        if (noted->signature.parameters[i].name)
+            sprof_suggest_offer(&program->values.near[number], wanted,
+                                noted->signature.parameters[i].name);
+}
+
+/* Records that references need a `*`, and names like that of a missing parameter. */
+static void note_problems(struct calls_program *program, uint32_t function,
+                          const struct calls_noted *noted, const struct rules_keep *rule,
+                          uint32_t number)
 {
     for (uint32_t i = 0; i < rule->test_count && noted->is_known; i++) {
         const uint32_t at =
             rule->tests[i].name ? parameter_of(noted, &rule->tests[i]) : noted->signature.count;
+        if (rule->tests[i].name && at == noted->signature.count)
+            offer_parameters(program, noted, &rule->tests[i], number);
         if (at < noted->signature.count &&
             noted->signature.parameters[at].type->kind == SYMBOLIZE_REFERENCE)
             program->values.unmet[number] =
@@ -129,7 +141,7 @@ static uint64_t bind_rules(struct calls_program *program, uint32_t function, uin
         if (calls_values_bind(noted, rule, number))
             bound |= UINT64_C(1) << number;
         else
-            note_references(program, function, noted, rule, number);
+            note_problems(program, function, noted, rule, number);
     }
     atomic_fetch_and(&program->process.shared->keep_of.masks[function], ~unmet);
     return bound;
@@ -274,6 +286,7 @@ static int note(struct calls_program *program, uint32_t function, uint32_t captu
             return result;
         program->values.is_full |= result != 0;
         program->values.bound |= result ? 0 : bound;
+        program->all->kept.bound |= result ? 0 : bound;
         program->values.noted.items[function] = result ? written_now(program, function) : noted;
         unmet = 0;
     }
@@ -341,7 +354,8 @@ static int want(struct finding *finding, uint32_t function, uint32_t captures)
     struct symbolize_paths paths = {0};
     program->values.noted.items[function] = NULL;
     const bool names_request = is_request(program, function);
-    const uint64_t rules = calls_late_rules(program, tested_by(program, function));
+    const uint64_t tested = tested_by(program, function), rules = calls_late_rules(program, tested);
+    program->all->kept.looked_up |= tested;
     if (captures || rules || names_request) {
         const struct symbolize_path **list =
             sprof_arena_alloc(&program->arena, CALLS_CAPTURED_MOST * sizeof *list);
@@ -402,8 +416,7 @@ static void report_unbound(const struct calls_program *program, size_t rule)
         sprof_log_message(program->options.log, SPROF_LOG_WARNING, "%s", error.message);
         return;
     }
-    if (of->by[RULES_KEEP_BY_CLASS])
-        sprof_suggest_append(&near, &program->values.near_classes[rule]);
+    sprof_suggest_append(&near, &program->values.near[rule]);
     sprof_log_message(program->options.log, SPROF_LOG_WARNING,
                       "--keep '%s': by debug information no function %s, so no call is kept for "
                       "that%s",
@@ -411,12 +424,23 @@ static void report_unbound(const struct calls_program *program, size_t rule)
     sprof_str_release(&near);
 }
 
-static void report_all_unbound(const struct calls_program *program)
+/* Each rule that no function of those that `are_looked_up` can meet, once. */
+static void report_all_unbound(const struct calls_program *program, uint64_t are_looked_up)
 {
-    const struct calls_kept *kept = &program->all->kept;
-    for (size_t i = 0; i < kept->rules.count && !program->options.drill.adaptive; i++)
-        if (calls_values_needs(&kept->rules.items[i].rule) && !(program->values.bound >> i & 1))
-            report_unbound(program, i);
+    struct calls_kept *kept = &program->all->kept;
+    for (size_t i = 0; i < kept->rules.count; i++) {
+        const uint64_t rule = UINT64_C(1) << i;
+        if (!calls_values_needs(&kept->rules.items[i].rule) || kept->rules.items[i].is_over ||
+            !(are_looked_up & rule) || (kept->bound | kept->unbound_told) & rule)
+            continue;
+        kept->unbound_told |= rule;
+        report_unbound(program, i);
+    }
+}
+
+void calls_values_end(const struct calls_program *program)
+{
+    report_all_unbound(program, program->all->kept.looked_up);
 }
 
 int calls_values_check(const struct trace_options *options, struct sprof_error *error)
@@ -456,7 +480,8 @@ static int find_values(struct calls_program *program, size_t first, uint64_t rul
         result = probing_report_unfound(&program->probing, "args", options->kept.arguments_of,
                                         expressions.arguments, false, error);
     if (!result && is_first) {
-        report_all_unbound(program);
+        if (!options->drill.adaptive) /* whose functions have probes later */
+            report_all_unbound(program, UINT64_MAX);
         calls_captures_report(program);
     }
     close_shown(&expressions);

@@ -86,7 +86,8 @@ struct calls_values {
         const char *what, *at; /* reason; NULL: unknown */
         const struct plan_function *function;
     } unmet[PROBE_KEEP_RULES];
-    struct sprof_suggestions near_classes[PROBE_KEEP_RULES]; /* to that which each rule names */
+    struct sprof_suggestions near[PROBE_KEEP_RULES]; /* classes and parameters, to those that
+                                                      each rule names */
     struct calls_unmet request_unmet; /* why a function of --request has no such value */
     bool has_requests;                /* some has */
     uint64_t used;                    /* of the agent's room */
@@ -111,6 +112,8 @@ int calls_values_check(const struct trace_options *options, struct sprof_error *
 int calls_values_begin(struct calls_program *program, size_t first, struct sprof_error *error);
 /* The same for functions that a command or a drill-down has added since. */
 int calls_values_serve(struct calls_program *program);
+/* Reports rules that none of the functions could meet that were looked at, unless that was said. */
+void calls_values_end(const struct calls_program *program);
 void calls_values_release(struct calls_values *values);
 
 /* Adds values for a new rule. */

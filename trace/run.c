@@ -257,6 +257,7 @@ static int finish(struct trace_session *session, struct trace_result *result,
         session->trace->programs.count ? trace_program_at(session->trace, 0) : NULL;
     const uint32_t cost = any ? calls_cost_of(&any->calls).whole : session->trace->known_cost.whole;
     result->probe_ns = cost * session->times.ns_per_tick;
+    calls_values_end(any ? &any->calls : &session->calls);
     result->no_percentiles_ns = session->trace->memory.no_histograms_ns;
     result->beyond_calls = session->trace->memory.beyond_calls;
     result->beyond_functions = session->trace->memory.beyond_functions;
