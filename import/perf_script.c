@@ -139,6 +139,11 @@ static bool take_fields(char *at, struct head *head)
         head->has_period = true;
         at = skip_blanks(period);
     }
+    struct head behind = {0};
+    char *time = at;
+    take_time(&time, &behind);
+    if (behind.has_time) /* so the number before it is the thread's, not a period */
+        return false;
     head->event = at;
     head->event_length = word_length(at);
     if (!*at && head->has_time) { /* the fields were chosen without the event */

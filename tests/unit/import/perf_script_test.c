@@ -67,6 +67,8 @@ static void test_line_forms(void)
         {"9 8.0: 1 x: 7/8 [002] 1.5: 1 cycles: \n\t 10 f (/p)\n\n", "7|8|cycles|1|2"},
         {"9 8.0: 1 x: 7/8 1.5: 1 cycles: \n\t 10 f (/p)\n\n", "7|8|cycles|1|-1"},
         {"worker 12: 7/8 [002] 1.5: 1 cycles:u: \n\t 10 f (/p)\n\n", "7|8|cycles:u|1|2"},
+        {"worker 12 7 1.5: cycles: \n\t 10 f (/p)\n\n", "7|7|cycles|1|-1"},
+        {"worker 12 7 1.500000001: 3 cycles: \n\t 10 f (/p)\n\n", "7|7|cycles|3|-1"},
         {"p 7/8 1.5: \n\t 10 f\n\n", "7|8|samples|1|-1"},
         {"p -1/-1 [002] 1.5: 1 cycles: \n\t 10 f (/p)\n\n", "0|0|cycles|1|2"},
         {"p 7/8 [002] U 1.5: 1 cycles: \n\t 10 f (/p)\n\n", "7|8|cycles|1|2"},
