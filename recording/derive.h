@@ -186,7 +186,8 @@ struct derive {
     bool repath; /* … and frames have other functions or stacks another mode than before: no
                     path is valid */
     struct {
-        uint32_t frame, node;
+        uint32_t frame, node, mapping;
+        uint32_t program; /* mapping of one; these are read where code made at run time is */
         uint64_t sample;
     } read;                           /* the largest ids that were read */
     struct recording_closing closing; /* sessions of modules that have their names */

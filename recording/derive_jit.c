@@ -8,6 +8,12 @@
 
 /* == Whose code it is == */
 
+static struct derive_process *process_of(const struct derive *derive, uint32_t id)
+{
+    const uint64_t *at = id ? sprof_map_get(&derive->process_index, id) : NULL;
+    return at ? &derive->processes.items[*at] : NULL;
+}
+
 static int note_process(void *context, const struct store_process *process)
 {
     struct derive *derive = context;
@@ -15,16 +21,12 @@ static int note_process(void *context, const struct store_process *process)
                                         .pid = process->pid,
                                         .start_ns = process->start_ns,
                                         .is_heir = process->parent_id != 0};
+    if (process_of(derive, process->id)) /* of a run that goes on */
+        return 0;
     return sprof_map_put(&derive->process_index, process->id, derive->processes.count) ||
                    sprof_vec_push(&derive->processes, made)
                ? SPROF_ENOMEM
                : 0;
-}
-
-static struct derive_process *process_of(const struct derive *derive, uint32_t id)
-{
-    const uint64_t *at = id ? sprof_map_get(&derive->process_index, id) : NULL;
-    return at ? &derive->processes.items[*at] : NULL;
 }
 
 /* A program that a process executes is mapped by itself; after a fork it is its parent's. */
@@ -33,6 +35,7 @@ static int note_program(void *context, const struct store_mapping *mapping)
     struct derive *derive = context;
     const struct derive_module *module = recording_derive_module(derive, mapping->module_id);
     struct derive_process *process = process_of(derive, mapping->process_id);
+    derive->read.program = mapping->id;
     if (process && module && module->row.main_executable)
         process->is_heir = false;
     return 0;
@@ -44,13 +47,14 @@ int recording_derive_load_owners(struct derive *derive, struct sprof_error *erro
     bool has_owners = false;
     for (size_t i = 0; i < derive->modules.count; i++)
         has_owners |= derive->modules.items[i].row.process_id != 0;
-    sprof_vec_release(&derive->processes);
-    sprof_map_release(&derive->process_index);
     for (size_t i = 0; has_owners && i < derive->runs.count && !result; i++) {
         const uint32_t run = derive->runs.items[i].id;
         result = store_each_process(derive->store, run, note_process, derive, error);
         if (!result)
-            result = store_each_mapping(derive->store, run, note_program, derive, error);
+            result = derive->live
+                         ? store_each_mapping_from(derive->store, derive->read.program + 1,
+                                                   UINT32_MAX, note_program, derive, error)
+                         : store_each_mapping(derive->store, run, note_program, derive, error);
     }
     for (size_t i = 0; i < derive->modules.count; i++) {
         struct derive_module *module = &derive->modules.items[i];

@@ -354,6 +354,7 @@ static int load_mapping(void *context, const struct store_mapping *mapping)
 {
     struct derive *derive = context;
     struct derive_module *module = recording_derive_module(derive, mapping->module_id);
+    derive->read.mapping = mapping->id;
     if (module && module->row.kind == MODEL_KIND_KERNEL && !module->kernel_start) {
         module->kernel_start = mapping->start;
         module->kernel_offset = mapping->file_offset;
@@ -516,7 +517,8 @@ int recording_derive_load_more(struct derive *derive, struct sprof_error *error)
     if (!result)
         result = link_nodes(derive, nodes);
     if (!result)
-        result = store_each_mapping(store, run->id, load_mapping, derive, error);
+        result = store_each_mapping_from(store, derive->read.mapping + 1, UINT32_MAX, load_mapping,
+                                         derive, error);
     if (!result)
         result = recording_derive_load_owners(derive, error);
     if (!result)

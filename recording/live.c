@@ -44,6 +44,7 @@ int recording_live_open(struct recording_live **live, const char *path, bool lin
     }
     (*live)->lines = lines;
     (*live)->source.cache = cache_open(NULL);
+    (*live)->source.namer = recording_namer_open(false, NULL); /* without it files are reread */
     return 0;
 }
 
@@ -53,6 +54,7 @@ void recording_live_free(struct recording_live *live)
         return;
     close_copy(live);
     sprof_vec_release(&live->nodes);
+    recording_namer_free(live->source.namer);
     cache_free(live->source.cache, 0);
     free(live->path);
     free(live);

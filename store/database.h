@@ -18,11 +18,12 @@ struct store {
     sqlite3 *database;
     char *path;
     struct store_guard guard;
-    bool writable, durable;        /* durable: SQLite waits for the disk where it must */
-    bool only_new;                 /* no row that is written exists already */
-    bool rewritten;                /* many rows have grown or gone: pages have gaps */
-    bool is_copy;                  /* of a recording that goes on; it vanishes when it is closed */
-    uint32_t running;              /* … the run that was being recorded; 0: none */
+    bool writable, durable;  /* durable: SQLite waits for the disk where it must */
+    bool only_new;           /* no row that is written exists already */
+    bool rewritten;          /* many rows have grown or gone: pages have gaps */
+    bool is_copy;            /* of a recording that goes on; it vanishes when it is closed */
+    uint32_t running;        /* … the run that was being recorded; 0: none */
+    struct sprof_map copied; /* … table and id of a row → its content when it was copied */
     const struct store_held *held; /* borrowed; NULL: no rows but its own */
     int64_t steps_left;            /* of what a reader may make SQLite do */
     uint64_t opened_ns;

@@ -93,6 +93,7 @@ static void finalize_inserts(struct store *store)
 static void free_store(struct store *store)
 {
     finalize_inserts(store);
+    sprof_map_release(&store->copied);
     sqlite3_close(store->database);
     store_guard_end(&store->guard);
     free(store->path);

@@ -124,6 +124,7 @@ STORE_DERIVED_OF_ALL(STORE_X)
 #undef STORE_X
 EACH_IN_RANGE(node_from, store_node, STORE_NODE_RANGE)
 EACH_IN_RANGE(frame_from, store_frame, STORE_FRAME_RANGE)
+EACH_IN_RANGE(mapping_from, store_mapping, STORE_MAPPING_RANGE)
 EACH_OF_ALL(run, store_run, STORE_RUN)
 EACH_OF_RUN(path_of_run, model_path, STORE_PATH_OF_RUN)
 EACH_OF_RUN(function_of_run, store_function, STORE_FUNCTION_OF_RUN)

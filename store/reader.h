@@ -76,6 +76,9 @@ int store_each_node_from(struct store *store, uint32_t first, uint32_t last,
 int store_each_frame_from(struct store *store, uint32_t first, uint32_t last,
                           int (*row)(void *, const struct store_frame *), void *context,
                           struct sprof_error *error);
+int store_each_mapping_from(struct store *store, uint32_t first, uint32_t last,
+                            int (*row)(void *, const struct store_mapping *), void *context,
+                            struct sprof_error *error);
 
 /* The call paths that have costs in a run, each event's in order of id: parents come before their
  * children, and those that several events have come several times. */

@@ -256,6 +256,22 @@ int store_cursor_open_where(struct store_cursor *cursor, struct store *store,
     return prepare(store, NULL, &made, &cursor->statement, error);
 }
 
+uint64_t store_cursor_content(const struct store_cursor *cursor)
+{
+    const int columns = sqlite3_column_count(cursor->statement);
+    uint64_t content = 0;
+    for (int i = 0; i < columns; i++) {
+        const int type = sqlite3_column_type(cursor->statement, i);
+        uint64_t value = (uint64_t)sqlite3_column_int64(cursor->statement, i);
+        if (type == SQLITE_TEXT || type == SQLITE_BLOB) {
+            const void *bytes = sqlite3_column_blob(cursor->statement, i);
+            value = sprof_hash_bytes(bytes, (size_t)sqlite3_column_bytes(cursor->statement, i));
+        }
+        content = sprof_hash_pair(sprof_hash_pair(content, (uint64_t)type), value);
+    }
+    return content;
+}
+
 void store_cursor_close(struct store_cursor *cursor)
 {
     sqlite3_finalize(cursor->statement);

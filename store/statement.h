@@ -30,6 +30,9 @@ int store_cursor_open_where(struct store_cursor *cursor, struct store *store,
 /* Fills *row and returns 0; 1 at the end; or an error. */
 int store_cursor_next(struct store_cursor *cursor, void *row);
 
+/* A hash of all columns of the current row. */
+uint64_t store_cursor_content(const struct store_cursor *cursor);
+
 void store_cursor_close(struct store_cursor *cursor);
 
 #endif

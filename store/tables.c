@@ -468,6 +468,8 @@ static const struct store_table tables[STORE_FIRST_QUERY] = {
                           .order = "id", .possible = node_is_possible},
     [STORE_FRAME_RANGE] = {"frame", COLUMNS(frame_columns, store_frame), .of_run = IN_RANGE,
                            .order = "id"},
+    [STORE_MAPPING_RANGE] = {"mapping", COLUMNS(mapping_columns, store_mapping), .of_run = IN_RANGE,
+                             .order = "id"},
     [STORE_PATH_OF_RUN] = {"call_path", COLUMNS(path_columns, model_path),
                            .read = "SELECT p.id, p.parent_id, p.function_id, p.depth"
                                    " FROM path_cost c CROSS JOIN call_path p ON p.id = c.path_id"

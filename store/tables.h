@@ -72,6 +72,7 @@ enum store_table_id {
     STORE_SAMPLE_RANGE,                  /* samples ?1 to ?2 */
     STORE_NODE_RANGE,                    /* nodes ?1 to ?2 */
     STORE_FRAME_RANGE,                   /* frames ?1 to ?2 */
+    STORE_MAPPING_RANGE,                 /* mappings ?1 to ?2 */
     STORE_PATH_OF_RUN,                   /* call paths of the costs of run ?1 */
     STORE_FUNCTION_OF_RUN,               /* functions of the costs of run ?1 */
     STORE_FIRST_QUERY,                   /* those in store/queries.c begin here */

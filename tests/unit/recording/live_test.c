@@ -109,6 +109,40 @@ static int put_sample(void *context, const struct store_sample_row *row)
     return 0;
 }
 
+static int put_process(void *context, const struct store_process *row)
+{
+    LINE((struct dump *)context, "process %u, PID %d %s until %lu", row->id, row->pid,
+         row->name ? row->name : "?", row->end_ns);
+    return 0;
+}
+
+static int put_thread(void *context, const struct store_thread *row)
+{
+    LINE((struct dump *)context, "thread %u of %u %s until %lu, %lu ns", row->id, row->process_id,
+         row->name ? row->name : "?", row->end_ns, row->cpu_time_ns);
+    return 0;
+}
+
+static int put_mapping(void *context, const struct store_mapping *row)
+{
+    LINE((struct dump *)context, "mapping %u of %u in %u from %lx until %lu", row->id,
+         row->module_id, row->process_id, row->start, row->end_ns);
+    return 0;
+}
+
+static int put_origin(void *context, const struct store_process_origin *row)
+{
+    LINE((struct dump *)context, "origin of %u: %u %s", row->process_id, row->uid,
+         row->container ? row->container : "");
+    return 0;
+}
+
+static int put_module(void *context, const struct store_module *row)
+{
+    LINE((struct dump *)context, "module %u %s", row->id, row->path);
+    return 0;
+}
+
 static int compare_texts(const void *a, const void *b)
 {
     return strcmp(*(char *const *)a, *(char *const *)b);
@@ -129,6 +163,11 @@ static char *dump_of(struct store *store, uint32_t run_id)
     CU_ASSERT_EQUAL(store_each_frame(store, put_frame, &dump, NULL), 0);
     CU_ASSERT_EQUAL(store_each_node(store, put_node, &dump, NULL), 0);
     CU_ASSERT_EQUAL(store_each_sample(store, &later, put_sample, &dump, NULL), 0);
+    CU_ASSERT_EQUAL(store_each_process(store, run_id, put_process, &dump, NULL), 0);
+    CU_ASSERT_EQUAL(store_each_thread(store, run_id, put_thread, &dump, NULL), 0);
+    CU_ASSERT_EQUAL(store_each_mapping(store, run_id, put_mapping, &dump, NULL), 0);
+    CU_ASSERT_EQUAL(store_each_process_origin(store, run_id, put_origin, &dump, NULL), 0);
+    CU_ASSERT_EQUAL(store_each_module(store, put_module, &dump, NULL), 0);
     CU_ASSERT_EQUAL(store_quality(store, run_id, &quality, NULL), 0);
     qsort(dump.lines.items, dump.lines.count, sizeof *dump.lines.items, compare_texts);
     sprof_str_appendf(&text, "%lu samples, %lu of %lu frames named\n", quality.samples,
@@ -326,6 +365,37 @@ static void test_an_appended_run_grows(void)
     end(&scene);
 }
 
+/* Rows that were read change, others come behind them, and the last batch has all mappings. */
+static void test_programs_come_and_go(void)
+{
+    static const char *const steps[] = {
+        "INSERT INTO process SELECT id + 1, run_id, id, pid + 1, 100, NULL, 'child', command"
+        " FROM process;"
+        "INSERT INTO thread SELECT id + 1000, process_id + 1, tid + 1000, start_ns, NULL, 'worker',"
+        " 0, 0, 0 FROM thread LIMIT 1;"
+        "INSERT INTO process_origin SELECT id, 0, NULL, NULL, NULL FROM process;"
+        "INSERT INTO mapping SELECT coalesce((SELECT max(id) FROM mapping), 0) + 1, p.id, m.id,"
+        " 4096, 8192, 0, 100, NULL FROM module m, process p ORDER BY p.id DESC LIMIT 1",
+        "UPDATE process SET name = 'renamed' WHERE name = 'child';"
+        "UPDATE thread SET cpu_time_ns = 77 WHERE name = 'worker';"
+        "UPDATE process_origin SET container = 'box'",
+        "UPDATE process SET name = 'child' WHERE name = 'renamed';" /* as it was at first */
+        "UPDATE thread SET end_ns = 9000 WHERE name = 'worker'",
+        "UPDATE run SET state = 1; UPDATE mapping SET end_ns = 9999; UPDATE process SET end_ns = "
+        "9"};
+    struct scene scene;
+    begin(&scene);
+    handmade_write(&scene.made);
+    note_written(&scene);
+    look(&scene, true);
+    for (size_t i = 0; i < sizeof steps / sizeof *steps; i++) {
+        handmade_execute(&scene.made, steps[i]);
+        look(&scene, true);
+        look(&scene, true);
+    }
+    end(&scene);
+}
+
 /* Samples were taken away, and others have their ids. */
 static void test_it_is_cleared(void)
 {
@@ -447,6 +517,7 @@ void sprof_suite_recording_live(void)
     CU_pSuite suite = CU_add_suite("recording/live", handmade_compile, handmade_remove);
     CU_add_test(suite, "it grows", test_it_grows);
     CU_add_test(suite, "an appended run grows", test_an_appended_run_grows);
+    CU_add_test(suite, "programs come and go", test_programs_come_and_go);
     CU_add_test(suite, "it is cleared", test_it_is_cleared);
     CU_add_test(suite, "it is replaced", test_it_is_replaced);
     CU_add_test(suite, "its mode changes", test_its_mode_changes);
