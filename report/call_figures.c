@@ -121,10 +121,11 @@ static const char by_caller[] =
 #define NAMES(table)                                                                               \
     table "address, " table "probe_address, " table "mechanism, " table "module, " table "functio" \
           "n"
-static const char of_functions[] = "(SELECT " TIMES("s.") COUNTS("s.")
-    NAMES("s.") ", p.state, coalesce(p.inline_wanted, 0) AS "
-                "inline_wanted FROM v_call_stats s LEFT JOIN v_probe p ON p.run_id = s.run_id AND "
-                "p.function_id = s.function_id WHERE s.run_id = %1$u";
+static const char of_functions[] =
+    "(WITH called AS MATERIALIZED (SELECT function_id, state, inline_wanted FROM v_probe WHERE "
+    "run_id = %1$u AND NOT uncalled) SELECT " TIMES("s.") COUNTS("s.")
+        NAMES("s.") ", p.state, coalesce(p.inline_wanted, 0) AS inline_wanted FROM v_call_stats s "
+                    "LEFT JOIN called p ON p.function_id = s.function_id WHERE s.run_id = %1$u";
 /* … and those that were not called, which have no times. */
 static const char uncalled[] = " UNION ALL SELECT " TIMES("NULL AS ") COUNTS("0 AS ")
     NAMES("") ", state, 0 FROM v_probe "
