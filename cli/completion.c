@@ -15,7 +15,7 @@ static const struct cli_option options[] = {{0}};
     "exclusive_percent|exclusive_interval|exclusive_seconds|exclusive_samples|exclusive_weight|"   \
     "inclusive_percent|inclusive_interval|inclusive_seconds|inclusive_samples|inclusive_weight|"   \
     "function|module|file|line|address|thread|tid|process|pid|host|run|cpu|event|phase|mark|kind|" \
-    "path|place|depth|build_id|mode|short_command|command|user|cgroup|container|role"
+    "path|place|at|depth|build_id|mode|short_command|command|user|cgroup|container|role"
 
 /* What a shell can offer for a value, by how the help writes it. */
 enum value_kind { VALUE_NONE, VALUE_OTHER, VALUE_WORDS, VALUE_FILE, VALUE_PID };

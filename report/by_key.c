@@ -207,10 +207,12 @@ static void key_columns(struct table *table, const struct by_key *by, enum repor
         second_column(table, "module");
     if (adds_module(by, key) && key == REPORT_FUNCTION)
         namesake_columns(table, report_namesakes_find(by, true));
-    if (key == REPORT_FUNCTION && by->alike)
-        report_table_column(
-            table,
-            (struct table_column){.title = "at", .key = "at", .kind = TABLE_NAME, .place = true});
+    if (key == REPORT_FUNCTION)
+        report_table_column(table, (struct table_column){.title = "at",
+                                                         .key = "at",
+                                                         .kind = TABLE_NAME,
+                                                         .place = true,
+                                                         .only_data = !by->alike});
 }
 
 static void put_formatted(struct table *table, struct report_dataset *dataset, const char *text,
@@ -250,10 +252,11 @@ static void put_namesake(struct table *table, const struct report_module *module
     report_table_put_text(table, module && module->build_id ? module->build_id : "");
 }
 
-/* Where a function is declared, or begins, for rows that look like another. */
+/* Where a function is declared, or begins, for rows that look like another. Programs have the
+ * column always, people where there are such rows. */
 static void put_place(struct table *table, const struct by_key *by, const struct key_row *row)
 {
-    const bool alike = by->alike[row - by->rows.items] != REPORT_UNLIKE;
+    const bool alike = by->alike && by->alike[row - by->rows.items] != REPORT_UNLIKE;
     const struct report_function *function =
         alike && row->function ? &by->dataset->functions.items[row->function - 1] : NULL;
     if (!function)
@@ -394,7 +397,7 @@ static void put_key(struct table *table, const struct by_key *by, const struct k
         report_table_put_text(table, function);
     if (adds_module(by, key))
         put_module_beside(table, module, key);
-    if (key == REPORT_FUNCTION && by->alike)
+    if (key == REPORT_FUNCTION)
         put_place(table, by, row);
 }
 
