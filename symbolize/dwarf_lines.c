@@ -2,6 +2,7 @@
 #include "symbolize/dwarf_lines.h"
 
 #include <dwarf.h>
+#include <string.h>
 
 enum { MAX_NAMES = 1 << 20, MAX_FORMATS = 16 };
 
@@ -107,6 +108,25 @@ void symbolize_dwarf_line_table_release(struct dwarf_line_table *table)
     *table = (struct dwarf_line_table){0};
 }
 
+/* Goes on from an absolute path: "." is left out, and ".." takes a part away, so that units of
+ * several directories have one name for a file. */
+static void append_parts(struct sprof_str *name, const char *path)
+{
+    for (size_t length; *path; path += length) {
+        path += strspn(path, "/");
+        length = strcspn(path, "/");
+        if (length == 2 && !strncmp(path, "..", 2)) {
+            const char *last = name->text ? strrchr(name->text, '/') : NULL;
+            name->length = last ? (size_t)(last - name->text) : name->length;
+            if (last)
+                name->text[name->length] = '\0';
+        } else if (length && (length > 1 || *path != '.')) {
+            sprof_str_append(name, "/");
+            sprof_str_append_bytes(name, path, length);
+        }
+    }
+}
+
 bool symbolize_dwarf_line_table_file(const struct dwarf_line_table *table, uint64_t number,
                                      struct sprof_str *name)
 {
@@ -116,6 +136,13 @@ bool symbolize_dwarf_line_table_file(const struct dwarf_line_table *table, uint6
     const char *directory = file->directory < table->directories.count
                                 ? table->directories.items[file->directory]
                                 : NULL;
+    const char *root = table->directories.count ? table->directories.items[0] : NULL;
+    if (file->name[0] != '/' && directory && directory[0] != '/' && root && root[0] == '/') {
+        append_parts(name, root);
+        append_parts(name, directory);
+        append_parts(name, file->name);
+        return !name->failed;
+    }
     if (file->name[0] != '/' && directory)
         sprof_str_appendf(name, "%s/", directory);
     sprof_str_append(name, file->name);

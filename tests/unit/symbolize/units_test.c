@@ -1,6 +1,8 @@
 #include "symbolize/dwarf_unit.h"
 #include "tests/unit/symbolize/naming.h"
 
+#include <unistd.h>
+
 static const char first_source[] =
     "int second(int);\n"
     "__attribute__((noinline)) static int first(int a) { return second(a) + 1; }\n"
@@ -227,6 +229,56 @@ static void test_calls_without_ranges(void)
     fixture_close(&fixture);
 }
 
+/* Two units name files of their own alike, below the directory that each was compiled in, and one
+ * file in two ways. A compiler's cache may give objects of another directory. */
+static void test_relative_files(void)
+{
+    static const struct {
+        const char *compiler, *options;
+    } variants[] = {{"cc", "-gdwarf-4"}, {"cc", "-gdwarf-5"}, {"clang", "-gdwarf-5"}};
+    static const char *const files[] = {"/one/own/x.h", "/two/own/x.h", "/both/y.h", "/both/y.h"};
+    static const char *const functions[] = {"in_one", "in_two", "shared_in_one", "shared_in_two"};
+    struct fixture fixture;
+    fixture_open(&fixture);
+    fixture_run(
+        &fixture,
+        "mkdir -p one/own two/own both; echo 'int F(shared_in)(int a) { return a * 5; }' >both/y.h;"
+        "for d in one two; do echo 'int F(in)(int a) { return a * 3; }' >$d/own/x.h;"
+        "printf '#define F(name) name##_%s\n#include \"own/x.h\"\n#include \"../both/y.h\"\n'"
+        " $d >$d/$d.c; done; echo 'int main(void) { return 0; }' >>one/one.c");
+    for (size_t i = 0; i < sizeof variants / sizeof *variants; i++) {
+        char command[256];
+        snprintf(command, sizeof command,
+                 "export CCACHE_DISABLE=1; rm -f a; command -v %s >/dev/null || exit 0; for d in "
+                 "one two; do "
+                 "(cd $d && %s %s -O1 -c $d.c) || exit; done; cc one/one.o two/two.o -o a",
+                 variants[i].compiler, variants[i].compiler, variants[i].options);
+        fixture_run(&fixture, command);
+        if (access(fixture_path(&fixture, "a"), F_OK))
+            continue;
+        struct naming naming = {.image = naming_image(fixture_path(&fixture, "a"))};
+        uint64_t addresses[4];
+        for (size_t k = 0; k < 4; k++) {
+            char line[32];
+            addresses[k] = naming_nm(&fixture, "a", functions[k]);
+            snprintf(line, sizeof line, "%llx", (unsigned long long)addresses[k]);
+            naming_add_lines(&naming, line);
+        }
+        naming_run(&naming, NULL, NULL);
+        for (size_t k = 0; k < 4; k++) {
+            const struct symbolize_function *function = naming_function(&naming, addresses[k]);
+            char *path = fixture_output(&fixture, "pwd -P");
+            char expected[512];
+            snprintf(expected, sizeof expected, "%.*s%s", (int)strcspn(path, "\n"), path, files[k]);
+            CU_ASSERT_PTR_NOT_NULL_FATAL(function->file);
+            CU_ASSERT_STRING_EQUAL(function->file, expected);
+            free(path);
+        }
+        naming_close(&naming);
+    }
+    fixture_close(&fixture);
+}
+
 /* The last string of .debug_info is not ended, so the next section goes on with it: in the entry of
  * a function, or of its unit. The latter has no functions then. */
 static void check_unended(const char *defines)
@@ -337,6 +389,7 @@ void sprof_suite_symbolize_units(void)
     CU_add_test(suite, "lines without functions", test_lines_without_functions);
     CU_add_test(suite, "numbers at offsets", test_numbers_at);
     CU_add_test(suite, "calls without ranges", test_calls_without_ranges);
+    CU_add_test(suite, "relative names of files", test_relative_files);
     CU_add_test(suite, "texts without an end", test_unended_texts);
     CU_add_test(suite, "copies of which one is kept", test_kept_copies);
 }
