@@ -271,11 +271,7 @@ static int summarize(struct cli_terminal *terminal, struct store *store,
         if (told != SPROF_EUSAGE)
             return told;
     }
-    struct store_quality quality;
-    const int status = store_quality(store, result->run_id, &quality, error);
-    if (status)
-        return status;
-    const struct sprof_digits samples = sprof_digits_of(quality.samples);
+    const struct sprof_digits samples = sprof_digits_of(result->samples);
     if (result->without_names)
         cli_say(terminal, "%s samples in %s, without names: `sprof symbolize -i %s` finds them",
                 samples.text, record->output, record->output);

@@ -3,7 +3,6 @@
 #include "record/loop.h"
 
 #include "recording/recording.h"
-#include "store/store.h"
 
 #include <errno.h>
 #include <malloc.h>
@@ -110,14 +109,6 @@ static void take_over(void *context, uint64_t time_ns)
     set_state(segment, SEGMENT_RECORDING);
 }
 
-static int note_samples(struct segment *segment, struct record_session *session, uint32_t run_id)
-{
-    struct store_quality quality;
-    const int status = store_quality(record_store(session), run_id, &quality, &segment->error);
-    segment->samples = status ? 0 : quality.samples;
-    return status;
-}
-
 static void *run_segment(void *context)
 {
     struct segment *segment = context;
@@ -130,8 +121,7 @@ static void *run_segment(void *context)
         pthread_mutex_unlock(&segment->loop->lock);
         status = record_run(session, &result, &segment->error);
     }
-    if (!status)
-        status = note_samples(segment, session, result.run_id);
+    segment->samples = status ? 0 : result.samples;
     segment->status = status;
     set_state(segment, SEGMENT_ENDED);
     record_free(session);

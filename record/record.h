@@ -71,6 +71,7 @@ struct record_result {
     bool interrupted;     /* by record_interrupt */
     bool without_names;   /* as asked for, or because record_hurry was called */
     uint32_t run_id;
+    uint64_t samples;        /* of all events */
     const char *source_cure; /* what would let a better source be used, the session's; or empty */
     const char *source_gain; /* … and what would be better then */
 };

@@ -461,6 +461,18 @@ static int finish(struct record_session *session, const struct record_result *re
     return failed;
 }
 
+/* The ledgers hold it; in the database it would be a sum over all rows. */
+static uint64_t count_samples(const struct record_session *session)
+{
+    uint64_t samples = 0;
+    for (size_t i = 0; i < session->events.count; i++) {
+        const struct record_ledger *ledger = &session->events.items[i].ledger;
+        for (size_t second = 0; second < ledger->seconds.count; second++)
+            samples += ledger->seconds.items[second].delivered;
+    }
+    return samples;
+}
+
 int record_run(struct record_session *session, struct record_result *result,
                struct sprof_error *error)
 {
@@ -480,6 +492,7 @@ int record_run(struct record_session *session, struct record_result *result,
         goto done;
     session->run->wait_status = result->has_wait_status ? result->wait_status : -1;
     failed = record_conclude(session, error);
+    result->samples = count_samples(session);
     if (!failed)
         failed = finish(session, result, error);
     result->without_names = session->options.no_symbolize || recording_hurried(session->recording);

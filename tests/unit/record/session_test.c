@@ -10,6 +10,7 @@
 #include "tests/unit/skip.h"
 
 #include <signal.h>
+#include <stdio.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -93,8 +94,14 @@ static void test_not_symbolized(void)
     scene_open(&scene);
     import(&scene);
     scene.options.no_symbolize = true;
+    scene.options.command =
+        (char *[]){"/bin/sh", "-c", "i=0; while [ $i -lt 200000 ]; do i=$((i + 1)); done", NULL};
     if (!permitted(&scene, record(&scene)))
         return;
+    char samples[24];
+    snprintf(samples, sizeof samples, "%llu", (unsigned long long)scene.result.samples);
+    CU_ASSERT_TRUE(scene.result.samples > 0);
+    ASSERT_HANDMADE(&scene.made, "SELECT samples FROM v_quality", samples);
     ASSERT_HANDMADE(&scene.made, "SELECT state FROM v_run", "recorded");
     ASSERT_HANDMADE(&scene.made, "SELECT count(*) FROM function", "0");
     const struct recording_derive_options finish = {0};
