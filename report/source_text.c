@@ -9,8 +9,9 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-enum { TAB = 8 };
-static const uint64_t largest_bytes = 64 << 20;
+/* A program names any file as its source: the text, and its lines as shown, are both held. */
+enum { TAB = 8, LINES_MOST = 1000000, LINE_MIB_MOST = 1, MIB_MOST = 64 };
+static const size_t mib = 1 << 20;
 
 void report_source_release(struct report_source *source)
 {
@@ -53,6 +54,11 @@ static int refuse(const char *bytes, struct sprof_arena *arena, bool is_of_users
         return SPROF_ENOMEM;
     if (errnum == EINVAL)
         return sprof_error_set(error, SPROF_EFORMAT, 0, "the source %s is not a text file", path);
+    if (errnum == EFBIG)
+        return sprof_error_set(error, SPROF_ELIMIT, 0,
+                               "the source %s is not shown: it has more than %d lines, %d MiB, or "
+                               "%d MiB in one line",
+                               path, LINES_MOST, MIB_MOST, LINE_MIB_MOST);
     if (errnum == EPERM)
         return sprof_error_set(error, SPROF_EPERMISSION, errnum,
                                "the source %s may not be read by all users%s, and root shows no "
@@ -63,33 +69,40 @@ static int refuse(const char *bytes, struct sprof_arena *arena, bool is_of_users
                            path, strerror(errnum));
 }
 
+/* Adds the bytes that it takes to *bytes. 0, SPROF_ENOMEM or SPROF_ELIMIT. */
 static int add_line(struct report_source *source, struct sprof_arena *arena, const char *text,
-                    size_t length)
+                    size_t length, size_t *bytes)
 {
     struct sprof_str line = {0};
     size_t column = 0;
     sprof_str_append(&line, "");
-    for (size_t i = 0; i < length; i++) {
+    for (size_t i = 0; i < length && line.length <= LINE_MIB_MOST * mib; i++) {
         const bool tab = text[i] == '\t';
         const size_t width = tab ? TAB - column % TAB : 1;
         sprof_str_append_bytes(&line, tab ? "        " : text + i, tab ? width : 1);
         column += width;
     }
+    const bool is_long = line.length > LINE_MIB_MOST * mib;
     while (line.length && strchr(" \r", line.text[line.length - 1]))
         line.text[--line.length] = '\0';
-    const char *clean = line.failed ? NULL : report_utf8_copy(arena, line.text);
+    const char *clean = line.failed || is_long ? NULL : report_utf8_copy(arena, line.text);
     sprof_str_release(&line);
+    if (clean)
+        *bytes += strlen(clean) + 1;
+    if (is_long || *bytes > MIB_MOST * mib || source->lines.count == LINES_MOST)
+        return SPROF_ELIMIT;
     return clean ? sprof_vec_push(&source->lines, clean) : SPROF_ENOMEM;
 }
 
 static int split(struct report_source *source, struct sprof_arena *arena, const char *text,
                  size_t size)
 {
+    size_t bytes = 0;
     int result = 0;
     while (size && !result) {
         const char *end = memchr(text, '\n', size);
         const size_t length = end ? (size_t)(end - text) : size;
-        result = add_line(source, arena, text, length);
+        result = add_line(source, arena, text, length, &bytes);
         text += length + (end != NULL);
         size -= length + (end != NULL);
     }
@@ -105,10 +118,12 @@ int report_source_read(struct report_source *source, struct sprof_arena *arena, 
     const int fd = open_source(path, places);
     if (fd < 0)
         return refuse(path, arena, places->users && places->users->count, -fd, error);
-    if (fstat(fd, &status) || !S_ISREG(status.st_mode) ||
-        (uint64_t)status.st_size > largest_bytes) {
+    const int errnum = fstat(fd, &status) || !S_ISREG(status.st_mode) ? EINVAL
+                       : (uint64_t)status.st_size > MIB_MOST * mib    ? EFBIG
+                                                                      : 0;
+    if (errnum) {
         close(fd);
-        return refuse(path, arena, false, EINVAL, error);
+        return refuse(path, arena, false, errnum, error);
     }
     char *text = malloc((size_t)status.st_size + 1);
     const size_t size = text ? sprof_file_read(fd, 0, text, (size_t)status.st_size) : 0;
@@ -120,5 +135,5 @@ int report_source_read(struct report_source *source, struct sprof_arena *arena, 
                                                           since_ns);
     const int result = text ? split(source, arena, text, size) : SPROF_ENOMEM;
     free(text);
-    return result;
+    return result == SPROF_ELIMIT ? refuse(path, arena, false, EFBIG, error) : result;
 }

@@ -18,7 +18,8 @@ struct report_source_places {
 };
 
 /* Reads a source file: below `root` (NULL: none), as named, else below `directory` (NULL: none)
- * with as much of its path as there is there. `since_ns` since 1970. At most 64 MiB. Returns 0,
+ * with as much of its path as there is there. `since_ns` since 1970. At most a million lines
+ * and 64 MiB, 1 MiB of them in one line, also with tabs expanded: else SPROF_ELIMIT. Returns 0,
  * SPROF_ENOMEM, or a code with *error filled that names the file and the cure. The caller releases,
  * also on failure. */
 int report_source_read(struct report_source *source, struct sprof_arena *arena, const char *path,

@@ -62,13 +62,13 @@ int report_html_put_files(struct json *json, struct report_dataset *dataset,
     report_json_open_array(json, "files");
     for (size_t i = 0; i < count && result != SPROF_ENOMEM; i++) {
         struct report_source text = {0};
+        struct sprof_arena texts = {0}; /* of one file at a time */
         struct sprof_error error = {0};
         report_json_open_object(json, NULL);
         report_json_text(json, "path", paths[i]);
         if (lines[i].count) {
-            result = report_source_read(&text, &dataset->arena,
-                                        report_dataset_file_bytes(dataset, paths[i]), &places,
-                                        dataset->run.start_realtime_ns, &error);
+            result = report_source_read(&text, &texts, report_dataset_file_bytes(dataset, paths[i]),
+                                        &places, dataset->run.start_realtime_ns, &error);
             const size_t bytes = text_bytes(&text, &lines[i]);
             if (result)
                 report_json_text(json, "note", error.message);
@@ -84,6 +84,7 @@ int report_html_put_files(struct json *json, struct report_dataset *dataset,
         }
         report_json_close_object(json);
         report_source_release(&text);
+        sprof_arena_release(&texts);
     }
     report_json_close_array(json);
     return result == SPROF_ENOMEM ? result : 0;

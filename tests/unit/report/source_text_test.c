@@ -94,6 +94,42 @@ static void test_what_is_no_source(void)
     sprof_arena_release(&arena);
 }
 
+/* Whether a file of `count` times `piece`, and of `end`, is shown, and in how many lines. */
+static size_t lines_of(const char *piece, size_t count, const char *end)
+{
+    struct sprof_arena arena = {0};
+    struct report_source source;
+    struct sprof_error error = {0};
+    char many[120];
+    snprintf(many, sizeof many, "%s/many.c", directory);
+    FILE *out = fopen(many, "w");
+    for (size_t i = 0; i < count; i++)
+        fputs(piece, out);
+    fputs(end, out);
+    CU_ASSERT_EQUAL(fclose(out), 0);
+    const int result = report_source_read(&source, &arena, many, &here, 0, &error);
+    const size_t lines = result ? 0 : source.lines.count;
+    if (result) {
+        CU_ASSERT_EQUAL(result, SPROF_ELIMIT);
+        CU_ASSERT_PTR_NOT_NULL(strstr(error.message, "more than 1000000 lines"));
+    }
+    CU_ASSERT_TRUE(arena.bytes <= (size_t)100 << 20);
+    report_source_release(&source);
+    sprof_arena_release(&arena);
+    unlink(many);
+    return lines;
+}
+
+static void test_bounds(void)
+{
+    CU_ASSERT_EQUAL(lines_of("\n", 1000000, ""), 1000000);
+    CU_ASSERT_EQUAL(lines_of("\n", 1000000, "x"), 0);
+    CU_ASSERT_EQUAL(lines_of("\t", 131071, "x"), 1);
+    CU_ASSERT_EQUAL(lines_of("\t", 131072, "x"), 0);
+    CU_ASSERT_EQUAL(lines_of("\t\t\t\t\t\t\t\tx\n", 999999, "x"), 999999 + 1);
+    CU_ASSERT_EQUAL(lines_of("\t\t\t\t\t\t\t\t\tx\n", 999999, "x"), 0);
+}
+
 /* Whether root is shown a file of `owner` in a directory of the mode and owner, where these users
  * were sampled; and else what is said. */
 static bool is_shown(uid_t owner, mode_t directory_mode, mode_t mode,
@@ -147,5 +183,6 @@ void sprof_suite_report_source_text(void)
     CU_add_test(suite, "cut short", test_cut_short);
     CU_add_test(suite, "elsewhere", test_elsewhere);
     CU_add_test(suite, "what is no source", test_what_is_no_source);
+    CU_add_test(suite, "bounds", test_bounds);
     CU_add_test(suite, "what root is shown", test_what_root_is_shown);
 }
