@@ -6,6 +6,7 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -19,19 +20,32 @@ struct collecting {
     const struct sprof_log *log;
     struct sprof_map used;    /* modules with frames */
     struct sprof_intern seen; /* paths that were looked at */
+    const char *source_directory;
     bool sources;
 };
 
-static int tell_missing(struct collecting *collecting, const char *path, const char *why)
+void archive_tell_missing(struct archive_counts *counts, const struct sprof_log *log,
+                          const char *path, const char *why)
 {
     struct sprof_str text = {0};
-    if (++collecting->counts->missing > TOLD_MAX)
-        return 0;
+    if (++counts->missing > TOLD_MAX)
+        return;
     sprof_utf8_clean(&text, path); /* a line's end, too */
-    sprof_log_message(collecting->log, SPROF_LOG_NOTE, "left out: %s: %s",
-                      text.text ? text.text : "", why);
+    sprof_log_message(log, SPROF_LOG_NOTE, "left out: %s: %s", text.text ? text.text : "", why);
     sprof_str_release(&text);
+}
+
+static int tell_missing(struct collecting *collecting, const char *path, const char *why)
+{
+    archive_tell_missing(collecting->counts, collecting->log, path, why);
     return 0;
+}
+
+void archive_files_release(struct archive_files *files)
+{
+    for (size_t i = 0; i < files->items.count; i++)
+        close(files->items.items[i].descriptor);
+    sprof_vec_release(&files->items);
 }
 
 /* Whether a path is looked at for the first time: *first. 0 or SPROF_ENOMEM. */
@@ -45,13 +59,40 @@ static int see(struct collecting *collecting, const char *path, bool *first)
     return 0;
 }
 
-static int add(struct collecting *collecting, const char *path, size_t *count)
+/* Takes the descriptor. */
+static int add(struct collecting *collecting, const char *path, int descriptor, size_t *count)
 {
-    const char *kept = sprof_arena_text(collecting->arena, path);
-    const struct archive_file file = {
-        .path = kept, .from = kept, .is_source = count == &collecting->counts->sources};
+    struct stat facts;
+    struct archive_file file = {.path = sprof_arena_text(collecting->arena, path),
+                                .descriptor = descriptor};
+    if (fstat(descriptor, &facts)) {
+        const int errnum = errno;
+        close(descriptor);
+        return tell_missing(collecting, path, strerror(errnum));
+    }
+    file.size = (uint64_t)facts.st_size;
+    if (!file.path || sprof_vec_push(&collecting->files->items, file)) {
+        close(descriptor);
+        return SPROF_ENOMEM;
+    }
     ++*count;
-    return kept ? sprof_vec_push(&collecting->files->items, file) : SPROF_ENOMEM;
+    return 0;
+}
+
+/* Adds an ELF file. It was looked at by its name, which may lead elsewhere by now, or nowhere. */
+static int add_elf(struct collecting *collecting, const char *path, size_t *count)
+{
+    static const uint8_t elf[] = {0x7f, 'E', 'L', 'F'};
+    const struct image_source_access access = {.is_by_rights = true};
+    uint8_t begin[sizeof elf];
+    const int fd = image_source_open(path, &access);
+    if (fd < 0)
+        return tell_missing(collecting, path, strerror(-fd));
+    if (sprof_file_read(fd, 0, begin, sizeof begin) == sizeof begin &&
+        !memcmp(begin, elf, sizeof elf))
+        return add(collecting, path, fd, count);
+    close(fd);
+    return tell_missing(collecting, path, "it was replaced meanwhile");
 }
 
 /* == Binaries == */
@@ -60,7 +101,7 @@ static int add_debug_file(struct collecting *collecting, const char *path)
 {
     bool first = false;
     const int result = archive_path_is_clean(path) ? see(collecting, path, &first) : 0;
-    return result || !first ? result : add(collecting, path, &collecting->counts->debug_files);
+    return result || !first ? result : add_elf(collecting, path, &collecting->counts->debug_files);
 }
 
 /* What dwz moved out of the image or its debug file; links lead there with `..`. */
@@ -114,7 +155,7 @@ static int take_module(void *context, const struct store_module *module)
     if (module->key && image_key(image) != module->key)
         tell_missing(collecting, module->path, "the file was replaced since it was recorded");
     else if ((result = see(collecting, module->path, &first)) == 0 && first)
-        result = add(collecting, module->path, &collecting->counts->binaries) ||
+        result = add_elf(collecting, module->path, &collecting->counts->binaries) ||
                          add_debug(collecting, image)
                      ? SPROF_ENOMEM
                      : 0;
@@ -138,7 +179,7 @@ static int take_source(struct collecting *collecting, const char *path)
         return tell_missing(collecting, path, "its path holds a line's end");
     if (!archive_path_is_clean(path))
         return 0;
-    const struct image_source_access access = {.named = collecting->files->source_directory};
+    const struct image_source_access access = {.named = collecting->source_directory};
     const int fd = image_source_open(path, &access);
     if (fd == -EPERM)
         return tell_missing(collecting, path,
@@ -146,11 +187,11 @@ static int take_source(struct collecting *collecting, const char *path)
     if (fd < 0 && fd != -EINVAL)
         return 0; /* libraries rarely come with theirs */
     const bool is_text = fd >= 0 && !fstat(fd, &facts) && facts.st_size <= largest_source;
+    if (is_text)
+        return add(collecting, path, fd, &collecting->counts->sources);
     if (fd >= 0)
         close(fd);
-    if (!is_text)
-        return tell_missing(collecting, path, "it is no text file");
-    return add(collecting, path, &collecting->counts->sources);
+    return tell_missing(collecting, path, "it is no text file");
 }
 
 static int take_function(void *context, const struct store_function *function)
@@ -172,9 +213,17 @@ int archive_collect(struct archive_files *files, struct archive_counts *counts,
                     struct sprof_error *error)
 {
     *counts = (struct archive_counts){0};
-    files->source_directory = source_directory;
-    struct collecting collecting = {
-        .files = files, .counts = counts, .arena = arena, .log = log, .sources = sources};
+    struct rlimit limit;
+    struct collecting collecting = {.files = files,
+                                    .counts = counts,
+                                    .arena = arena,
+                                    .log = log,
+                                    .source_directory = source_directory,
+                                    .sources = sources};
+    if (!getrlimit(RLIMIT_NOFILE, &limit) && limit.rlim_cur < limit.rlim_max) {
+        limit.rlim_cur = limit.rlim_max; /* all are held open */
+        setrlimit(RLIMIT_NOFILE, &limit);
+    }
     int result = store_each_frame(store, take_frame, &collecting, error);
     if (!result)
         result = store_each_function(store, take_function, &collecting, error);

@@ -22,6 +22,7 @@
     X(archive_write_add_filter_zstd)                                                               \
     X(archive_write_set_format_pax_restricted)                                                     \
     X(archive_write_set_format_option)                                                             \
+    X(archive_write_set_bytes_in_last_block)                                                       \
     X(archive_write_open_fd)                                                                       \
     X(archive_write_header)                                                                        \
     X(archive_write_data)                                                                          \

@@ -1,12 +1,9 @@
 /* Writes archives. */
 #include "archive/archive.h"
 
-#include "image/image.h"
-
 #include "archive/libarchive.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -83,73 +80,53 @@ static int put_list(struct writing *writing, const struct archive_files *files,
     return result;
 }
 
-/* The name may lead elsewhere by now: it is checked once more what is opened. */
-static int open_file(const struct archive_file *file, const char *source_directory)
-{
-    static const uint8_t elf[] = {0x7f, 'E', 'L', 'F'};
-    const struct image_source_access access = {.is_by_rights = !file->is_source,
-                                               .named = source_directory};
-    uint8_t begin[sizeof elf];
-    const int fd = image_source_open(file->from, &access);
-    if (fd < 0 || file->is_source ||
-        (sprof_file_read(fd, 0, begin, sizeof begin) == sizeof begin &&
-         !memcmp(begin, elf, sizeof elf)))
-        return fd;
-    close(fd);
-    return -ENOEXEC;
-}
-
-static int put_file(struct writing *writing, const struct archive_file *file,
-                    const char *source_directory, struct sprof_error *error)
+/* The list, which is written already, says the size: what the file has lost is made up. */
+static int put_file(struct writing *writing, const struct archive_file *file, bool *is_cut,
+                    struct sprof_error *error)
 {
     static const size_t piece = 1 << 16;
     struct sprof_str name = {0};
     struct stat facts;
     uint8_t buffer[1 << 16];
-    const int descriptor = open_file(file, source_directory);
-    if (descriptor < 0 || fstat(descriptor, &facts)) {
-        const int errnum = descriptor < 0 ? -descriptor : errno;
-        if (descriptor >= 0)
-            close(descriptor);
-        return sprof_error_set(error, SPROF_ENOTFOUND, errnum, "cannot read %s: %s", file->from,
-                               strerror(errnum));
-    }
+    if (fstat(file->descriptor, &facts))
+        return sprof_error_set(error, SPROF_EIO, errno, "cannot read %s: %s", file->path,
+                               strerror(errno));
     sprof_str_appendf(&name, "files%s", file->path);
     int result = name.failed ? sprof_error_memory(error)
                              : put_header(writing, name.text, file->size, facts.st_mtim.tv_sec,
                                           facts.st_mtim.tv_nsec, error);
-    for (uint64_t at = 0; at < file->size && !result;) {
+    for (uint64_t at = 0; at < file->size && !result; at += piece) {
         const size_t wanted = file->size - at < piece ? (size_t)(file->size - at) : piece;
-        const size_t got = sprof_file_read(descriptor, at, buffer, wanted);
-        result = got == wanted ? put_data(writing, buffer, got, error)
-                               : sprof_error_set(error, SPROF_ENOTFOUND, 0,
-                                                 "%s became shorter while it was read: try again",
-                                                 file->from);
-        at += got;
+        const size_t got = sprof_file_read(file->descriptor, at, buffer, wanted);
+        memset(buffer + got, 0, wanted - got);
+        *is_cut = *is_cut || got < wanted;
+        result = put_data(writing, buffer, wanted, error);
     }
     sprof_str_release(&name);
-    close(descriptor);
     return result;
 }
 
-static int find_sizes(struct archive_files *files, struct sprof_error *error)
+static int put_files(struct writing *writing, const struct archive_files *files,
+                     struct archive_counts *counts, const struct sprof_log *log,
+                     struct sprof_error *error)
 {
-    for (size_t i = 0; i < files->items.count; i++) {
-        struct archive_file *file = &files->items.items[i];
-        struct stat facts;
-        if (stat(file->from, &facts) || !S_ISREG(facts.st_mode))
-            return sprof_error_set(error, SPROF_ENOTFOUND, errno, "cannot read %s", file->from);
-        file->size = (uint64_t)facts.st_size;
+    int result = 0;
+    for (size_t i = 0; i < files->items.count && !result; i++) {
+        const struct archive_file *file = &files->items.items[i];
+        bool is_cut = false;
+        result = put_file(writing, file, &is_cut, error);
+        if (is_cut)
+            archive_tell_missing(counts, log, file->path,
+                                 "it became shorter while it was read, and zeroes follow");
     }
-    return 0;
+    return result;
 }
 
-int archive_write(int descriptor, struct archive_files *files, struct sprof_error *error)
+int archive_write(int descriptor, const struct archive_files *files, struct archive_counts *counts,
+                  const struct sprof_log *log, struct sprof_error *error)
 {
     struct writing writing = {0};
-    int result = find_sizes(files, error);
-    if (!result)
-        result = libarchive_load(&writing.libarchive, error);
+    int result = libarchive_load(&writing.libarchive, error);
     if (result)
         return result;
     const struct libarchive *libarchive = &writing.libarchive;
@@ -162,12 +139,14 @@ int archive_write(int descriptor, struct archive_files *files, struct sprof_erro
              libarchive->archive_write_set_format_option(writing.archive, NULL, "hdrcharset",
                                                          "BINARY") != ARCHIVE_OK ||
              libarchive->archive_write_add_filter_zstd(writing.archive) != ARCHIVE_OK ||
+             /* Into a pipe it would fill the last block up, which zstd calls damaged. */
+             libarchive->archive_write_set_bytes_in_last_block(writing.archive, 1) != ARCHIVE_OK ||
              libarchive->archive_write_open_fd(writing.archive, descriptor) != ARCHIVE_OK)
         result = failed(&writing, error);
     if (!result)
         result = put_list(&writing, files, error);
-    for (size_t i = 0; i < files->items.count && !result; i++)
-        result = put_file(&writing, &files->items.items[i], files->source_directory, error);
+    if (!result)
+        result = put_files(&writing, files, counts, log, error);
     if (!result && libarchive->archive_write_close(writing.archive) != ARCHIVE_OK)
         result = failed(&writing, error);
     if (writing.entry)

@@ -45,8 +45,8 @@ static int pack(struct cli_terminal *terminal, const struct arguments *arguments
                             "none of the files that were recorded is here: make the archive on "
                             "the machine that recorded");
     if (!status)
-        status = archive_write(fileno(out), &files, error);
-    sprof_vec_release(&files.items);
+        status = archive_write(fileno(out), &files, counts, &terminal->log, error);
+    archive_files_release(&files);
     sprof_arena_release(&arena);
     return status;
 }

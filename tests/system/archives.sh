@@ -208,6 +208,43 @@ EOF
     TMPDIR=$PWD/place "$SPROF" annotate work a.db --archive a.tar.zst >out 2>err || fail "annotate"
     [ -z "$(ls place)" ] || fail "the directory stays after an orderly end"
     ;;
+vanishing)
+    # While an archive is written, a program is removed, and another one becomes shorter. The archive waits for the pipe that takes
+    # it, in the middle of a long source that comes first.
+    head -c 8000000 /dev/urandom >noise.c && chmod 644 noise.c
+    for name in gone cut; do
+        cat >$name.c <<'END'
+# 1 "noise.c"
+__attribute__((noinline)) int work(int x) { for (volatile int i = 0; i < 1000; i++) x += i; return x; }
+int main(void) { int sum = 0; for (int i = 0; i < 200000; i++) sum = work(sum); return sum == 1; }
+END
+        gcc -g -O1 $name.c -o $name || skip "no compiler"
+        expect 0 "$SPROF" record -o $name.db -- ./$name
+        mkfifo $name.pipe
+        "$SPROF" archive $name.db -o - >$name.pipe 2>$name.err &
+        child=$!
+        exec 5<$name.pipe
+        head -c 1 <&5 >$name.tar.zst
+        [ $name = gone ] && rm gone || truncate -s 100 cut
+        cat <&5 >>$name.tar.zst
+        exec 5<&-
+        wait "$child" || fail "archive, of which $name: $(cat $name.err)"
+        tar --zstd -xf $name.tar.zst -C "$(mktemp -d "$PWD/$name.XXX")" 2>tar.err || fail "the archive of $name is damaged"
+    done
+    ! grep -q 'left out: .*/gone:' gone.err || fail "what was there at first is left out: $(cat gone.err)"
+    grep -q 'left out: .*/cut: it became shorter' cut.err || fail "it does not say what it lacks: $(cat cut.err)"
+    grep -qE '^sprof: [1-9][0-9]* files are not here any more' cut.err || fail "it does not count what it lacks: $(cat cut.err)"
+    expect 0 "$SPROF" annotate work gone.db --archive gone.tar.zst --no-source
+    grep -q 'add ' out || grep -q 'addl ' out || fail "no instructions of the removed program"
+    # A name that comes and goes while files are looked for.
+    gcc -g -O1 gone.c -o gone && expect 0 "$SPROF" record -o gone.db -- ./gone
+    (while :; do mv gone other; mv other gone; done) &
+    children+=("$!")
+    for round in {1..30}; do
+        run "$SPROF" archive gone.db -o a.tar.zst
+        [ "$status" = 0 ] || grep -q 'none of the files' err || fail "archive of what comes and goes"
+    done
+    ;;
 names) # of files are bytes: no UTF-8, and " (deleted)" at the end of one that is there
     directory=$(printf 'bytes\377')
     mkdir "$directory"
