@@ -488,7 +488,7 @@ def kept_rows(sprof, name):
             steps = 0
             while row["caller_id"]:
                 row, steps = by_id[row["caller_id"]], steps + 1
-                if steps > len(kept):
+                if steps > len(by_id):  # a list is empty while it is sorted
                     fail(f"{name}: callers of call {row['call_id']}, f{number(row['function'])}, are a circle")
             return steps
         kept.sort(key=lambda row: (int(row["start_ns"]), depth(row)))
