@@ -394,7 +394,9 @@ static SAVES_ALL __attribute__((noinline)) void keep_end(struct thread *thread,
     if (!rules && !is_caller)
         return;
     struct record *caller = caller_of(thread, record);
-    const uint32_t unmarked = count_unmarked(thread, caller);
+    /* Its coroutine may go on in a call that is below it in the rows: the written caller stays. */
+    const bool has_caller = is_caller && !is_in_chain;
+    const uint32_t unmarked = has_caller ? 0 : count_unmarked(thread, caller);
     const uint64_t room = kept_room(thread), needed = 2 * PROBE_KEPT_UNITS * (uint64_t)unmarked;
     const bool has_room = is_caller ? thread->ring->head - thread->ring->tail + PROBE_KEPT_UNITS <=
                                           thread->ring_mask + 1
@@ -411,7 +413,7 @@ static SAVES_ALL __attribute__((noinline)) void keep_end(struct thread *thread,
         .end = now,
         .total = total,
         .self = self,
-        .caller = mark(thread, caller, room >= needed ? unmarked : 0),
+        .caller = has_caller ? 0 : mark(thread, caller, room >= needed ? unmarked : 0),
         .number = number_of(thread, record),
         .rules = rules,
         .is_apart = !is_in_chain,

@@ -292,16 +292,17 @@ class Thread:
 
     def keep(self, call, how):
         """The pruned tree: what meets a rule, and all that has called it. A coroutine may leave the chain between a call that may
-        be kept and one that is; then callers are those that were noted."""
+        be kept and one that is; then callers are those that were noted. It may go on in a call below it: what is noted stays."""
         met = self.meets(call, how)
-        at = call.above if self.may_meet(call, how, met) or call.is_noted else None
+        at = call.above if self.may_meet(call, how, met) and not call.is_noted else None
         while at and not at.is_noted:
             at.is_noted, at.caller = True, at.above
             at = at.above
         call.has_row = bool(met) or call.is_caller
         if not call.has_row:
             return
-        at = caller = call.above or (call.caller if call.caller and call.caller.has_row is not False else None)
+        noted = call.caller if call.caller and call.caller.has_row is not False else None
+        at = caller = noted if call.is_noted else call.above
         while at and at.has_row is None and not at.is_caller:
             at.is_caller, at = True, at.caller
         self.kept.append((call, how, met, caller))

@@ -1,6 +1,6 @@
 #!/bin/bash
 # sprof trace --keep and sprof report --kept: what meets a rule has a row, with its callers.
-#   keep.sh rules | changes | further | values | percentile | report | readers | slowest | open | processes | embedded | dropped | refused
+#   keep.sh rules | changes | further | values | percentile | report | readers | slowest | open | processes | embedded | dropped | suspended | refused
 # jumps.py compares random programs' trees with what they note themselves.
 set -u
 . "$(dirname "$0")/lib.sh"
@@ -334,6 +334,62 @@ END
     is "calls of before" phases.db "SELECT count(*) FROM v_kept_call WHERE function = 'work' AND duration_ns < 90000000" 0
 }
 
+# Two coroutines resume each other: the one that the other called ends below what it called. What was written as its caller stays.
+suspended() {
+    cat >suspended.c <<'END'
+#include <ucontext.h>
+#define NI __attribute__((noinline))
+#define BODY __asm__ volatile("nop; nop; nop; nop; nop" ::: "memory")
+static ucontext_t from_main, one, two;
+static char stacks[2][64 << 10];
+NI int f_leaf(int n) { BODY; return n + 1; }
+NI int f_last(int n) { BODY; return n + 2; }
+NI int f_one(int n) { swapcontext(&one, &two); BODY; return f_last(n); }
+NI int f_inner(int n)
+{
+    swapcontext(&two, &one);
+    BODY;
+    n = f_leaf(n);
+    swapcontext(&two, &from_main);
+    BODY;
+    return n;
+}
+NI int f_two(int n)
+{
+    n += f_leaf(n);
+    swapcontext(&two, &from_main);
+    BODY;
+    return f_inner(n);
+}
+static void begin_one(void) { f_one(1); swapcontext(&one, &two); }
+static void begin_two(void) { f_two(2); swapcontext(&two, &from_main); }
+static void make(ucontext_t *context, int number, void (*function)(void))
+{
+    getcontext(context);
+    context->uc_stack.ss_sp = stacks[number];
+    context->uc_stack.ss_size = sizeof stacks[number];
+    makecontext(context, function, 0);
+}
+NI void f_resume(ucontext_t *to) { swapcontext(&from_main, to); BODY; }
+int main(void)
+{
+    make(&one, 0, begin_one);
+    make(&two, 1, begin_two);
+    f_resume(&one); /* one resumes two, which calls the leaf */
+    f_resume(&two); /* two goes on by a jump and resumes one, which ends below it */
+    f_resume(&two); /* two ends */
+    return 0;
+}
+END
+    gcc -O2 -g suspended.c -o suspended || fail "it does not compile"
+    traced suspended --function '^f_' --keep 'over 0ns' -- ./suspended
+    is "calls" suspended.db "SELECT count(*) FROM kept_call" 9
+    is "callers" suspended.db "SELECT function || '<' || ifnull((SELECT d.function FROM v_kept_call d WHERE d.call_id = c.caller_id), '') || ' ' || exit
+FROM v_kept_call c ORDER BY 1" \
+        "f_inner<f_two return f_last<f_one return f_leaf<f_inner return f_leaf<f_two return f_one<f_resume tail f_resume< return f_resume< return f_resume< return f_two<f_one tail"
+    [ "$("$SPROF" report --kept suspended.db --format csv | tail -n +2 | wc -l)" = 9 ] || fail "calls are not shown"
+}
+
 report() {
     traced kept --keep 'over 30ms : ^slow' --keep 'throws' -- ./program
     "$SPROF" report --kept kept.db >out 2>err || fail "no report"
@@ -636,7 +692,7 @@ refused() {
 }
 
 case "$1" in
-changes | further | values | percentile | slowest) "$1" ;; # with programs of their own
+changes | further | values | percentile | slowest | suspended) "$1" ;; # with programs of their own
 rules | report | readers | open | processes | embedded | dropped | refused) write_program && "$1" ;;
 *) fail "no such case" ;;
 esac
