@@ -10,7 +10,6 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-enum { TOLD_MAX = 5 };
 static const off_t largest_source = 64 << 20;
 
 struct collecting {
@@ -24,28 +23,10 @@ struct collecting {
     bool sources;
 };
 
-void archive_tell_missing(struct archive_counts *counts, const struct sprof_log *log,
-                          const char *path, const char *why)
-{
-    struct sprof_str text = {0};
-    if (++counts->missing > TOLD_MAX)
-        return;
-    sprof_utf8_clean(&text, path); /* a line's end, too */
-    sprof_log_message(log, SPROF_LOG_NOTE, "left out: %s: %s", text.text ? text.text : "", why);
-    sprof_str_release(&text);
-}
-
 static int tell_missing(struct collecting *collecting, const char *path, const char *why)
 {
     archive_tell_missing(collecting->counts, collecting->log, path, why);
     return 0;
-}
-
-void archive_files_release(struct archive_files *files)
-{
-    for (size_t i = 0; i < files->items.count; i++)
-        close(files->items.items[i].descriptor);
-    sprof_vec_release(&files->items);
 }
 
 /* Whether a path is looked at for the first time: *first. 0 or SPROF_ENOMEM. */

@@ -8,6 +8,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+enum { TOLD_MAX = 5 };
+
 bool archive_path_is_clean(const char *path)
 {
     if (*path != '/' || strchr(path, '\n')) /* the list has a path a line */
@@ -20,6 +22,24 @@ bool archive_path_is_clean(const char *path)
         path = part + length;
     }
     return true;
+}
+
+void archive_files_release(struct archive_files *files)
+{
+    for (size_t i = 0; i < files->items.count; i++)
+        close(files->items.items[i].descriptor);
+    sprof_vec_release(&files->items);
+}
+
+void archive_tell_missing(struct archive_counts *counts, const struct sprof_log *log,
+                          const char *path, const char *why)
+{
+    struct sprof_str text = {0};
+    if (++counts->missing > TOLD_MAX)
+        return;
+    sprof_utf8_clean(&text, path); /* a line's end, too */
+    sprof_log_message(log, SPROF_LOG_NOTE, "left out: %s: %s", text.text ? text.text : "", why);
+    sprof_str_release(&text);
 }
 
 struct writing {
