@@ -36,13 +36,35 @@ static int take_lines(struct text_lines *lines, struct piece *piece)
     return 0;
 }
 
+/* Where the file has data from *at on, and how much of it before a hole, which holds no line: a
+ * hole of terabytes costs nothing to make. All is data where the file system cannot tell. */
+static size_t find_data(int fd, uint64_t *at, size_t room)
+{
+    const off_t data = lseek(fd, (off_t)*at, SEEK_DATA);
+    if (data < 0)
+        return errno == ENXIO ? 0 : room;
+    const off_t hole = lseek(fd, data, SEEK_HOLE);
+    *at = (uint64_t)data;
+    return hole > data && (uint64_t)(hole - data) < room ? (size_t)(hole - data) : room;
+}
+
 int symbolize_text_lines_read(struct text_lines *lines, struct sprof_error *error)
 {
     struct piece piece = {.bytes = malloc(TEXT_LINE_BYTES)};
     int code = piece.bytes ? 0 : sprof_error_memory(error);
     for (uint64_t total = 0; !code && total < lines->most_bytes;) {
+        uint64_t at = total;
+        const size_t wanted = find_data(lines->fd, &at, TEXT_LINE_BYTES - piece.held);
+        if (at > total) { /* and what stands around the hole is no line */
+            lines->too_long += !piece.skipping;
+            piece.skipping = true;
+            piece.held = 0;
+            total = at;
+            lines->is_cut = total >= lines->most_bytes;
+            continue;
+        }
         const ssize_t got =
-            pread(lines->fd, piece.bytes + piece.held, TEXT_LINE_BYTES - piece.held, (off_t)total);
+            wanted ? pread(lines->fd, piece.bytes + piece.held, wanted, (off_t)total) : 0;
         if (got < 0 && errno == EINTR)
             continue;
         if (got < 0)

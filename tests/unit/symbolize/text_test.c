@@ -97,6 +97,29 @@ static void test_lines_that_are_too_long(void)
     free(text);
 }
 
+/* A terabyte of holes is not read. */
+static void test_holes(void)
+{
+    struct fixture fixture;
+    struct seen seen = {.most = UINT64_MAX};
+    fixture_open(&fixture);
+    fixture_write(&fixture, "text", "one\ncut", 7);
+    const char *path = fixture_path(&fixture, "text");
+    const int fd = open(path, O_RDWR | O_CLOEXEC);
+    const off_t end = (off_t)1 << 40;
+    struct text_lines lines = {fd, path, UINT64_MAX, see, &seen, 0, 0, false};
+    CU_ASSERT_EQUAL_FATAL(pwrite(fd, "cut\nlast", 8, end - 4096), 8);
+    CU_ASSERT_EQUAL_FATAL(pwrite(fd, "\nlast\n", 6, end), 6);
+    CU_ASSERT_EQUAL(symbolize_text_lines_read(&lines, NULL), 0);
+    CU_ASSERT_TRUE(seen.lines >= 2 && seen.lines < 5);
+    CU_ASSERT_STRING_EQUAL(seen.last, "last");
+    lines.most_bytes = (uint64_t)1 << 30;
+    CU_ASSERT_EQUAL(symbolize_text_lines_read(&lines, NULL), 0);
+    CU_ASSERT_TRUE(lines.is_cut);
+    close(fd);
+    fixture_close(&fixture);
+}
+
 static void test_a_file_that_cannot_be_read(void)
 {
     struct seen seen = {.most = UINT64_MAX};
@@ -138,6 +161,7 @@ void sprof_suite_symbolize_text(void)
     CU_add_test(suite, "the last line may lack its newline", test_last_line_may_lack_its_newline);
     CU_add_test(suite, "many pieces", test_many_pieces);
     CU_add_test(suite, "lines that are too long", test_lines_that_are_too_long);
+    CU_add_test(suite, "holes", test_holes);
     CU_add_test(suite, "a file that cannot be read", test_a_file_that_cannot_be_read);
     CU_add_test(suite, "hexadecimal numbers", test_hexadecimal_numbers);
 }
