@@ -160,6 +160,87 @@ END
     rm -f "$map"
 }
 
+# The other user's program in a mount namespace of its own, that forks, and changes its root in turns. In its roots are pipes, links to
+# a file of root's, and files of terabytes of holes, in the place of itself and of maps of compiled code.
+namespaces() {
+    prepare
+    chmod 711 "$work/root"
+    "${as_other[@]}" unshare -Urm true 2>/dev/null || skip "no user namespaces for users here"
+    cat >user/p.c <<'END'
+#define _GNU_SOURCE
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+static const char *secret;
+__attribute__((noipa)) int inner_work(int x)
+{
+    for (volatile int i = 0; i < 2000; i++) x += i;
+    return x;
+}
+static int put(int kind, const char *path)
+{
+    int file;
+    if (kind == 0) return mkfifo(path, 0666);
+    if (kind == 1) return symlink(secret, path);
+    file = open(path, O_RDWR | O_CREAT, 0755);
+    return ftruncate(file, (off_t)4 << 40) | close(file);
+}
+int main(int count, char **arguments)
+{
+    static const char counts_down[] = "\x48\x89\xf8\x48\xff\xc8\x75\xfb\xc3";
+    static const char *const roots[] = {"/tmp/fifos", "/tmp/links", "/tmp/holes"};
+    int old = open("/", O_PATH), ready = 3, sum = 0, failed = count != 2;
+    void *code = mmap(0, 4096, PROT_READ | PROT_WRITE | PROT_EXEC, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    void (*made)(long);
+    char path[4096];
+    memcpy(code, counts_down, sizeof counts_down);
+    memcpy(&made, &code, sizeof code);
+    secret = arguments[1];
+    umask(0);
+    for (int kind = 0; kind < 3; kind++) {
+        failed |= mkdir(roots[kind], 0755);
+        snprintf(path, sizeof path, "%s/tmp", roots[kind]);
+        failed |= mkdir(path, 0777);
+        for (int pid = getpid(); pid < getpid() + 300; pid++) {
+            snprintf(path, sizeof path, "%s/tmp/perf-%d.map", roots[kind], pid);
+            failed |= put(kind, path);
+        }
+    }
+    if (failed || write(ready, "ready", 5) != 5) return 2;
+    for (int round = 0, end = time(0) + 60; time(0) < end; round++) {
+        const pid_t child = round % 4 ? -1 : fork();
+        failed |= chroot(roots[round / (child ? 1 : 4) % 3]);
+        for (int i = 0; i < (child ? 10 : 200); i++) sum = inner_work(sum), made(20000);
+        if (!child) _exit(0);
+        failed |= fchdir(old) | chroot(".");
+        while (waitpid(-1, 0, WNOHANG) > 0) continue;
+        if (failed) return 3;
+    }
+}
+END
+    gcc -g -O1 user/p.c -o user/p || skip "no compiler"
+    chmod 755 user/p
+    (cd theirs && exec "${as_other[@]}" unshare -Urm sh -c "exec 3>ready 4<$work/user/p && mount -t tmpfs none /tmp && exec /proc/self/fd/4 $victim" 2>../p.err) &
+    local target=$! command
+    children+=("$target")
+    wait_until 30 test -s theirs/ready || fail "the program did not begin: $(cat p.err)"
+    for command in "record -p $target --children --duration 0.7 -o p.db" "why -p $target --no-probes --seconds 1 -o w.db" \
+        "record -a --duration 0.5 -o a.db" "report -i p.db" "annotate inner_work -i p.db" "html -i p.db -o p.html"; do
+        run timeout -k 2 25 "$SPROF" $command
+        [ "$status" = 0 ] || fail "exit status $status: $command"
+        ! grep -aq 'secret of root' out err p.db* w.db* a.db* p.html 2>grep.err || fail "root's file is shown: $command"
+    done
+    kill -0 "$target" || fail "the program ended: $(cat p.err)"
+    expect 0 "$SPROF" report -i p.db
+    grep -q '% .* inner_work ' out || fail "the program's own names are gone"
+    unharmed namespaces
+}
+
 # Serves answers/BUILD_ID for each build id that it has.
 start_server() {
     cat >server.py <<'END'
@@ -296,6 +377,6 @@ END
 }
 
 case $1 in
-waiting | jitdump | exchanged | leased | other_build | kept_by_others | alternate) "$1" ;;
+waiting | jitdump | exchanged | namespaces | leased | other_build | kept_by_others | alternate) "$1" ;;
 *) fail "no such case: $1" ;;
 esac
