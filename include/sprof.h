@@ -2,7 +2,7 @@
  * `sprof trace -- PROGRAM`.
  *
  *     sprof_start();              measure (after `--paused`, or sprof_stop)
- *     sprof_stop();               measure nothing; the pause counts for nothing
+ *     sprof_stop();               measure nothing; the pause is in no total
  *     sprof_mark("second pass");  give what follows a name
  *     sprof_mode("pc");           recordings: "full", "app", "pc" or "pc --frame app";
  *                                 traces: "stats", "coverage" or "log"
