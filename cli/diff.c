@@ -98,8 +98,8 @@ static const struct cli_option options[] = {
     {"inclusive", 0, NULL, "by total (with what functions call) instead of self", FIELD(inclusive),
      cli_set_flag},
     {"per", 0, "run|second|sample",
-     "compare costs of a run, of a second, or shares of all samples; else of a run (attached: of "
-     "a second), scaled to equal speed",
+     "compare costs per run or second, or shares of all samples (default: per run, attached per "
+     "second, scaled to equal speed)",
      0, set_per},
     {"fail-if", 0, "LIMIT",
      "'grown > 5 %', '> 1 % of all' or 'total grown > 2 %': exit 3 where beyond chance", 0,

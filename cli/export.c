@@ -170,7 +170,7 @@ const struct cli_command cli_export_command = {
         "            the same spans in protobuf\n"
         "otlp-profiles\n"
         "            OpenTelemetry: profiles as version 1.10 of its protocol has them (protobuf)\n"
-        "            OTEL_SERVICE_NAME and OTEL_RESOURCE_ATTRIBUTES label all three where -l does "
+        "            OTEL_SERVICE_NAME and OTEL_RESOURCE_ATTRIBUTES label otlp-* where -l does "
         "not\n"
         "tsv         databases and spreadsheets: a row for each thread and call path\n"
         "svg         a flame graph as a picture\n"

@@ -100,7 +100,7 @@ const struct cli_command cli_import_command = {
         "Rows are what `sprof export -f rows` writes, any number of files and directories of "
         "them,\n"
         "or a query with FORMAT TSVWithNames: each service, version and host becomes a run.\n"
-        "What is malformed is told, for texts with the line's number, and nothing is written.\n",
+        "Malformed input is reported, for texts with the line number, and nothing is written.\n",
     .arguments_size = sizeof(struct arguments),
     .release = cli_release_rules,
     .run = run,

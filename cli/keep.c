@@ -87,13 +87,12 @@ void cli_say_kept(struct cli_terminal *terminal, const struct trace_result *resu
         snprintf(dropped, sizeof dropped, ", %s not, for lack of room",
                  sprof_digits_of(result->kept_dropped).text);
     if (result->kept_unread)
-        cli_say(terminal,
-                "of %s call%s the values could not be read that rules of --keep are about",
+        cli_say(terminal, "values that --keep rules test could not be read in %s call%s",
                 sprof_digits_of(result->kept_unread).text, sprof_plural(result->kept_unread));
     if (result->requests_unread)
-        cli_say(
-            terminal, "of %s call%s the value could not be read by which --request names requests",
-            sprof_digits_of(result->requests_unread).text, sprof_plural(result->requests_unread));
+        cli_say(terminal, "the value that --request uses could not be read in %s call%s",
+                sprof_digits_of(result->requests_unread).text,
+                sprof_plural(result->requests_unread));
     if (!result->kept && !result->kept_dropped)
         cli_say(terminal, "no call met a rule of --keep");
     else

@@ -324,7 +324,7 @@ static int check_embed(const struct arguments *arguments, const struct cli_opera
     if (arguments->refused || arguments->all || arguments->flags || !is_for_people(arguments))
         return sprof_error_set(error, SPROF_EUSAGE, 0,
                                "--embed takes --function, --from, -o and --no-cache alone: "
-                               "what can have a probe is listed without it");
+                               "leave out --embed to list probes");
     if (arguments->from && arguments->functions.list.count)
         return sprof_error_set(error, SPROF_EUSAGE, 0,
                                "--from and --function choose functions: give one of them");
@@ -406,13 +406,13 @@ static void report_trace(struct view *view)
     view->by_uprobes = inject_find_owner(pid, owner, &is_owned, &untold) != 0;
     if (view->by_uprobes)
         cli_say(view->terminal,
-                "process %d is being traced into %s by uprobes: where these stand it runs other "
-                "bytes, `sprof stats -p %d --wide` shows them",
+                "process %d is being traced into %s by uprobes: where these stand, its code "
+                "differs; `sprof stats -p %d --wide` shows them",
                 (int)pid, output, (int)pid);
     else if (is_alive)
         cli_say(view->terminal,
-                "process %d is being traced into %s: shown is what it runs without that, `sprof "
-                "stats -p %d --wide` shows the probes",
+                "process %d is being traced into %s: the code shown is that without the trace, "
+                "`sprof stats -p %d --wide` shows the probes",
                 (int)pid, output, (int)pid);
     else
         cli_say(view->terminal,

@@ -56,7 +56,7 @@ static const struct cli_option options[] = {
     {"event", 'e', "LIST", "what to count, such as cpu-clock,page-faults:u,sched:sched_switch",
      FIELD(events), add_events},
     {"off-cpu", 0, "[=T]",
-     "measure how long threads wait, and where; waits shorter than T by chance (1ms)",
+     "measure how long threads wait, and where; waits shorter than T are sampled (1ms)",
      FIELD(off_cpu), cli_set_threshold},
     {"wakers", 0, NULL, "with --off-cpu: record what ends each wait, and the stack of that thread",
      FIELD(wakers), cli_set_flag},
@@ -109,8 +109,8 @@ static const struct cli_option options[] = {
      cli_set_flag},
     {"no-cache", 0, NULL, "compute all tables and names anew, and keep none", FIELD(no_cache),
      cli_set_flag},
-    {"keep-failed", 0, NULL, "keep what stacks that are not whole were made from",
-     FIELD(keep_failed), cli_set_flag},
+    {"keep-failed", 0, NULL, "keep the raw data of stacks that are not whole", FIELD(keep_failed),
+     cli_set_flag},
     {"verbose", 'v', NULL, "say more", FIELD(verbose), cli_set_flag},
     {0},
 };
@@ -403,8 +403,8 @@ const struct cli_command cli_record_command = {
     .command_follows = true,
     .options = options,
     .headings = headings,
-    .details = "The command's output, input, signals and exit status are its own; what sprof says\n"
-               "goes to standard error. Ctrl-C ends the recording in order.\n",
+    .details = "The command's output, input, signals and exit status are its own; sprof's\n"
+               "messages go to standard error. Ctrl-C ends the recording cleanly.\n",
     .arguments_size = sizeof(struct arguments),
     .release = release,
     .run = run,

@@ -79,7 +79,7 @@ static const struct cli_option options[] = {
      FIELD(wait_chains), cli_set_flag},
     CLI_SELECTION_OPTIONS,
     {"idle", 0, NULL,
-     "also what is left out else: waits of threads for work, and idle CPUs (`record -a`)",
+     "also what is left out otherwise: waits of threads for work, and idle CPUs (`record -a`)",
      FIELD(idle), cli_set_flag},
     {"sort", 0, "COLUMN[:asc]", "the order of rows (the first share, largest first)", FIELD(sort),
      cli_set_text},

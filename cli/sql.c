@@ -274,7 +274,7 @@ static int run(struct cli_terminal *terminal, void *all, const struct cli_operan
     int status = sort_operands(operands, &input, &query, error);
     if (!status && query && arguments->recipe.given)
         status = sprof_error_set(error, SPROF_EUSAGE, 0,
-                                 "a recipe and a query of your own, or no such file: `%s`", query);
+                                 "`%s` is no file, and --recipe takes no query", query);
     if (status)
         return status;
     struct shell shell = {.terminal = terminal, .format = arguments->format};

@@ -39,8 +39,7 @@ static int set_by(void *field, const char *value, struct sprof_error *error)
         }
     return sprof_error_set(
         error, SPROF_EUSAGE, 0,
-        "`%s` is nothing that rows can be of: give function, process, thread, caller or outside",
-        value);
+        "rows cannot be by `%s`: give function, process, thread, caller or outside", value);
 }
 
 #define FIELD(name) offsetof(struct arguments, name)
@@ -57,8 +56,8 @@ static const struct cli_option options[] = {
     {"sort", 0, "COLUMN[:asc]", "self, total, calls, average, p99, max, function, … (self)",
      FIELD(sort), cli_set_text},
     {"by", 0, "function|process|thread|caller|outside",
-     "rows of functions (function), and of each process, thread, or process and caller; or of "
-     "functions outside of the traced modules that these called",
+     "a row for each function (function), or for each function of a process, thread or caller; or "
+     "for functions outside of the traced modules that these called",
      FIELD(by), set_by},
     {"show", 0, "COLUMN,…", "these columns, by their key or title", FIELD(show), cli_set_text},
     {"asc", 0, NULL, "smallest first", FIELD(ascending), cli_set_flag},
@@ -281,14 +280,14 @@ const struct cli_command cli_stats_command = {
         "average, min, p50, p99 and max: of one call with what it called. A function whose exits\n"
         "cannot be seen has calls only. self-percent is of the self time of all probed functions,\n"
         "total-percent of the wall time of the threads that called one, without pauses. untimed:\n"
-        "calls that it made of functions which are only counted: its self time includes theirs.\n"
-        "tails: calls that ended with the function they called last, by a jump. tail-cuts: those "
-        "of\n"
-        "them whose total ends at the jump, as there were 64 others, or one of the same function.\n"
+        "its calls of functions that are only counted: its self time includes theirs.\n"
+        "tails: calls that ended with the function they called last, by a jump. tail-cuts:\n"
+        "tails whose total ends at the jump: 64 others had jumped before, or one of the same\n"
+        "function.\n"
         "heap-self, heap-total, allocations: bytes that it allocated itself, with what it called, "
         "and\n"
         "in how many blocks, where `sprof trace --heap` measured that.\n"
-        "uncertain: calls whose self time may hold that in which a coroutine was suspended.\n"
+        "uncertain: calls whose self time may include a coroutine's suspension.\n"
         "Figures of a command that runs are at most a second old.\n",
     .arguments_size = sizeof(struct arguments),
     .release = release,

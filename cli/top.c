@@ -40,7 +40,7 @@ static const struct cli_option options[] = {
      "take samples by CPU time, or by time, so that waiting is seen (as root: undisturbed)",
      FIELD(wall_clock), cli_set_clock},
     {"off-cpu", 0, "[=T]",
-     "measure how long threads wait, and where; waits shorter than T by chance (1ms)",
+     "measure how long threads wait, and where; waits shorter than T are sampled (1ms)",
      FIELD(off_cpu), cli_set_threshold},
     {"interval", 0, "T", "how often the screen is drawn anew (1s)", FIELD(interval_ns),
      cli_set_duration},

@@ -349,7 +349,7 @@ const struct cli_command cli_trace_command = {
     .details =
         "Every call of the chosen functions is counted and timed, from the first constructor on.\n"
         "`sprof stats` shows them; `sprof stats --coverage` shows what --mode coverage finds.\n"
-        "Libraries that it loads while it runs are traced from their constructors on. Processes\n"
+        "Libraries that the command loads later are traced from their constructors on. Processes\n"
         "that it starts are traced with --children, until the last of them ends. The command's\n"
         "output, input, signals and exit status are its own.\n"
         "With -p processes go on without probes when the trace ends: by Ctrl-C, after\n"

@@ -207,7 +207,7 @@ const struct cli_option cli_trace_options[] = {
      FIELD(keep), cli_add_keep_rule},
     {"args", 0, "[=[both:]RE]",
      "with --keep: also the arguments and results of kept calls (of such functions), by debug "
-     "information; both: and what arguments lead to has changed when the call ends",
+     "information; both: and what has changed behind them when the call ends",
      FIELD(keep), cli_set_arguments},
     {"capture", 0, "[RE:] [entry|exit] EXPR",
      "with --keep: also these values of kept calls (of such functions): \"^handle: r->host, "

@@ -120,9 +120,9 @@ static void say_limits(struct cli_terminal *terminal, const struct trace_result 
     if (result->beyond_calls)
         cli_say(
             terminal,
-            "%s call%s of %u function%s %s only counted: there was no room for their threads' "
-            "figures, these may not read the processor's counter, or their stack ended, or their "
-            "data is another's, too",
+            "%s call%s of %u function%s %s only counted: their threads had no room for figures, "
+            "may "
+            "not read the processor's counter, were at the end of their stack, or share their data",
             sprof_digits_of(result->beyond_calls).text, sprof_plural(result->beyond_calls),
             result->beyond_functions, sprof_plural(result->beyond_functions),
             result->beyond_calls == 1 ? "was" : "were");
@@ -155,8 +155,8 @@ static void say_losses(struct cli_terminal *terminal, const struct trace_result 
     }
     if (result->unplaced)
         cli_say(terminal,
-                "%zu function%s no rows, nor %s %s call%s: which file they are of was not seen, "
-                "for it was unmapped or replaced meanwhile",
+                "%zu function%s no rows, nor %s %s call%s: their file was unmapped or replaced "
+                "before it was seen",
                 result->unplaced, result->unplaced == 1 ? " has" : "s have",
                 result->unplaced == 1 ? "its" : "their",
                 sprof_digits_of(result->unplaced_calls).text, sprof_plural(result->unplaced_calls));

@@ -34,8 +34,9 @@ static int load_run(void *context, const struct store_run *run)
         run->state != STORE_COMPLETE || derive->source->again || derive->source->unnamed;
     if (imported && !derive->import && derive->source->rules.count)
         sprof_log_message(derive->source->log, SPROF_LOG_WARNING,
-                          "run %u was imported, and keeps which of its modules are application: "
-                          "give these options to `sprof import`, or to what reads the recording",
+                          "run %u was imported, and its application modules are fixed: give "
+                          "--app-module or --system-module to `sprof import`, or when reading the "
+                          "recording",
                           run->id);
     if ((imported && !derive->import) || !wanted) {
         derive->all = false;

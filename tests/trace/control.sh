@@ -599,7 +599,7 @@ shown)
     for what in --all --refused ''; do
         # shellcheck disable=SC2086
         expect 0 "$SPROF" probes -p $child $what
-        said "^sprof: process $child is being traced into $work/t.db: shown is what it runs without that"
+        said "^sprof: process $child is being traced into $work/t.db: the code shown is that without the trace"
         [ "$(wc -l <err)" = 1 ] || fail "more is said of it"
         diff "untraced$what" out >differ || { cp differ out && fail "something else is shown of a process that is traced"; }
     done

@@ -179,7 +179,7 @@ overflow() {
             (ulimit -s 1024; traced overflow $mode -- ./overflow) || exit
             grep -q ' 168 faults, 0 wrong' want || fail "untraced: $(cat want)"
         done
-        grep -q 'or their stack ended' err || fail "not said which calls were only counted: $(cat err)"
+        grep -q 'were at the end of their stack' err || fail "not said which calls were only counted: $(cat err)"
     done
 }
 
