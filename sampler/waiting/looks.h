@@ -29,7 +29,7 @@ void waiting_looks_close(struct waiting_looks *looks);
 /* This process, and what it starts from now on, is looked at. */
 void waiting_looks_add(const struct waiting_looks *looks, pid_t pid);
 
-/* Looks once, and adds the records. Takes some 9 µs for each of them, and half of one for each
+/* Looks once, and adds the records. Takes some 9 µs for each of them, and 0.5 µs for each
  * other thread of the targets. Returns 0, SPROF_ENOMEM, or SPROF_EIO. */
 int waiting_looks_look(const struct waiting_looks *looks, const struct waiting_look *look,
                        struct waiting_records *records, struct waiting_seen *seen);
