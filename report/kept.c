@@ -366,6 +366,9 @@ static int put_note(struct layout *layout)
     const uint64_t callers = dataset->kept.calls.count - kept;
     sprof_str_appendf(&text, "%s kept, %s caller%s", sprof_digits_of(kept).text,
                       sprof_digits_of(callers).text, sprof_plural(callers));
+    if (layout->tree.circles)
+        sprof_str_appendf(&text, " · %u circle%s of callers, shown from the call that began first",
+                          layout->tree.circles, sprof_plural(layout->tree.circles));
     append_requests(&text, &dataset->kept);
     append_no_states(&text, dataset);
     layout->table->note = report_utf8_keep(&dataset->arena, &text);

@@ -12,27 +12,66 @@ static uint64_t key_of(const struct report_kept_call *call)
     return (uint64_t)call->run << 32 | call->number;
 }
 
-/* Finds the caller of each call. */
-static int find_parents(struct report_kept_tree *tree)
+/* Of a circle that this call is in. */
+static void open_circle(struct report_kept_link *links, uint32_t call)
 {
-    const struct report_kept_call *calls = tree->kept->calls.items;
-    const size_t count = tree->kept->calls.count;
+    uint32_t first = call;
+    for (uint32_t at = links[call].above; at != call; at = links[at].above)
+        if (links[at].start_ns < links[first].start_ns)
+            first = at;
+    links[first].above = REPORT_KEPT_NONE;
+}
+
+uint32_t report_kept_open_circles(struct report_kept_link *links, uint32_t count)
+{
+    uint32_t circles = 0;
+    for (uint32_t i = 0; i < count; i++) {
+        uint32_t at = i;
+        for (; at != REPORT_KEPT_NONE && !links[at].walk; at = links[at].above)
+            links[at].walk = i + 1;
+        if (at == REPORT_KEPT_NONE || links[at].walk != i + 1)
+            continue;
+        open_circle(links, at);
+        circles++;
+    }
+    return circles;
+}
+
+static int find_callers(const struct report_kept *kept, struct report_kept_link *links)
+{
+    const struct report_kept_call *calls = kept->calls.items;
     struct sprof_map places = {0};
     int result = 0;
-    for (size_t i = 0; i < count && !result; i++)
+    for (size_t i = 0; i < kept->calls.count && !result; i++)
         result = sprof_map_put(&places, key_of(&calls[i]), i);
-    for (size_t i = 0; i < count && !result; i++) {
+    for (size_t i = 0; i < kept->calls.count && !result; i++) {
         const uint64_t caller = (uint64_t)calls[i].run << 32 | calls[i].caller;
-        const uint64_t *parent = calls[i].caller ? sprof_map_get(&places, caller) : NULL;
+        const uint64_t *above = calls[i].caller ? sprof_map_get(&places, caller) : NULL;
+        links[i] = (struct report_kept_link){
+            .start_ns = calls[i].start_ns,
+            .above = above ? (uint32_t)*above : REPORT_KEPT_NONE,
+        };
+    }
+    sprof_map_release(&places);
+    return result;
+}
+
+static int find_parents(struct report_kept_tree *tree)
+{
+    const uint32_t count = (uint32_t)tree->kept->calls.count;
+    struct report_kept_link *links = calloc((size_t)count + 1, sizeof *links);
+    const int result = links ? find_callers(tree->kept, links) : SPROF_ENOMEM;
+    if (!result)
+        tree->circles = report_kept_open_circles(links, count);
+    for (uint32_t i = 0; i < count && !result; i++)
         tree->leaves[i] = (struct report_kept_leaf){
-            .parent = parent ? (uint32_t)*parent : (uint32_t)count,
+            .parent = links[i].above == REPORT_KEPT_NONE ? count : links[i].above,
             .first_child = REPORT_KEPT_NONE,
             .next_sibling = REPORT_KEPT_NONE,
         };
-    }
     tree->leaves[count] =
         (struct report_kept_leaf){REPORT_KEPT_NONE, REPORT_KEPT_NONE, REPORT_KEPT_NONE, 0, 0};
-    sprof_map_release(&places);
+    free(links);
     return result;
 }
 

@@ -17,13 +17,26 @@ struct report_kept_leaf {
 struct report_kept_tree {
     const struct report_kept *kept;
     struct report_kept_leaf *leaves; /* one more: above the roots */
+    uint32_t circles;                /* of callers, which were opened */
     enum report_kept_order order;    /* of siblings … */
     bool ascending;
     bool by_thread; /* … behind all calls of threads that were met before */
 };
 
-/* Makes the tree of all kept calls, whose first three fields behind the leaves are given. A call
- * whose caller has no row is a root. Returns 0 or SPROF_ENOMEM; the caller releases in any case. */
+/* A call, and the place of its caller. */
+struct report_kept_link {
+    uint64_t start_ns;
+    uint32_t above; /* REPORT_KEPT_NONE: there is none */
+    uint32_t walk;  /* 0 at first */
+};
+
+/* Damaged recordings, and those of earlier agents, have calls whose callers are a circle, which no
+ * root leads to. Takes the caller off the call that began first. Returns how many circles there
+ * were. */
+uint32_t report_kept_open_circles(struct report_kept_link *links, uint32_t count);
+
+/* Makes the tree of all kept calls, whose order is given. A call whose caller has no row is a root.
+ * Returns 0 or SPROF_ENOMEM; the caller releases in any case. */
 int report_kept_tree_make(struct report_kept_tree *tree);
 void report_kept_tree_release(struct report_kept_tree *tree);
 

@@ -1,5 +1,6 @@
 /* Writes single calls of each run: those that were logged, or else those that rules have kept. */
 #include "report/html/page.h"
+#include "report/kept_tree.h"
 #include "report/utf8_text.h"
 
 #include <stdlib.h>
@@ -246,18 +247,36 @@ static int take_call(void *context, int columns, char *const *values, char *cons
     return result || sprof_vec_push(&singles->calls, call) ? SPROF_ENOMEM : 0;
 }
 
+/* Replaces the callers' numbers. */
+static int find_kept_callers(struct single_calls *singles)
+{
+    const size_t count = singles->calls.count;
+    struct report_kept_link *links = calloc(count + 1, sizeof *links);
+    if (!links)
+        return SPROF_ENOMEM;
+    for (size_t i = 0; i < count; i++) {
+        const struct single_call *call = &singles->calls.items[i];
+        const uint64_t *caller = call->caller ? sprof_map_get(&singles->kept, call->caller) : NULL;
+        links[i] = (struct report_kept_link){
+            .start_ns = call->start_ns,
+            .above = caller ? (uint32_t)*caller - 1 : REPORT_KEPT_NONE,
+        };
+    }
+    report_kept_open_circles(links, (uint32_t)count);
+    for (size_t i = 0; i < count; i++)
+        singles->calls.items[i].caller =
+            links[i].above == REPORT_KEPT_NONE ? 0 : links[i].above + 1;
+    free(links);
+    return 0;
+}
+
 static int read_calls(struct single_calls *singles)
 {
     char sql[2048];
     snprintf(sql, sizeof sql, singles->logged ? logged_sql : kept_sql, singles->run_id,
              (unsigned long long)singles->least_ns, LOOKED_AT_MOST, STORE_AFTER, STORE_EXCEPTION);
     const int result = query(singles, sql, take_call, singles);
-    for (size_t i = 0; i < singles->calls.count && !singles->logged; i++) {
-        struct single_call *call = &singles->calls.items[i];
-        const uint64_t *caller = sprof_map_get(&singles->kept, call->caller);
-        call->caller = call->caller && caller ? (uint32_t)*caller : 0;
-    }
-    return result;
+    return result || singles->logged ? result : find_kept_callers(singles);
 }
 
 /* == Writing == */

@@ -1,5 +1,6 @@
 /* Kept calls: why they were kept, of which request they are, and what is below their table. The
  * example has a kept call 2 of request 7, made by call 1. */
+#include "report/kept_tree.h"
 #include "tests/unit/report/recorded.h"
 
 #include <sqlite3.h>
@@ -134,6 +135,45 @@ static void test_runs_without_states(void)
     }
 }
 
+/* Circles of callers, one of which has a call below it: each is a tree, and so are the others. */
+static void test_open_circles(void)
+{
+    enum { NONE = REPORT_KEPT_NONE };
+    struct report_kept_link links[] = {
+        {.start_ns = 5, .above = 1}, {.start_ns = 3, .above = 2}, {.start_ns = 4, .above = 0},
+        {.start_ns = 9, .above = 2}, {.start_ns = 1, .above = 4}, {.start_ns = 2, .above = NONE},
+        {.start_ns = 2, .above = 5},
+    };
+    static const uint32_t wanted[] = {1, NONE, 0, 2, NONE, NONE, 5};
+    const uint32_t count = sizeof links / sizeof *links;
+    CU_ASSERT_EQUAL(report_kept_open_circles(links, count), 2);
+    for (uint32_t i = 0; i < count; i++)
+        CU_ASSERT_EQUAL(links[i].above, wanted[i]);
+    for (uint32_t i = 0; i < count; i++)
+        links[i].walk = 0;
+    CU_ASSERT_EQUAL(report_kept_open_circles(links, count), 0);
+}
+
+/* No call is lost where none is a root. */
+static void test_circle_of_callers(void)
+{
+    const struct place place = place_make();
+    struct store *store = example_changed(&place, "UPDATE kept_call SET caller = 3 - number");
+    const struct report_request asked = {.table = {.view = REPORT_KEPT, .show = "id,depth"},
+                                         .style = style_of("csv")};
+    struct captured *captured = capture();
+    CU_ASSERT_EQUAL(report_write(captured->out, store, &asked, NULL), 0);
+    assert_text(captured_text(captured), "id,depth\r\n1,0\r\n2,1\r\n");
+    capture_free(captured);
+    captured = kept(store, "text", NULL);
+    CU_ASSERT_PTR_NOT_NULL(strstr(captured->text, "1 circle of callers"));
+    capture_free(captured);
+    char why[100] = "";
+    CU_ASSERT_EQUAL(report_each_kept(store, &(struct report_selection){0}, note_why, why, NULL), 0);
+    CU_ASSERT_STRING_NOT_EQUAL(why, "");
+    finish(store, &place);
+}
+
 void sprof_suite_report_kept(void);
 void sprof_suite_report_kept(void)
 {
@@ -142,4 +182,6 @@ void sprof_suite_report_kept(void)
     CU_add_test(suite, "request of a run", test_request_of_run);
     CU_add_test(suite, "labels that are numbers", test_labels_that_are_numbers);
     CU_add_test(suite, "runs without states", test_runs_without_states);
+    CU_add_test(suite, "open circles", test_open_circles);
+    CU_add_test(suite, "circle of callers", test_circle_of_callers);
 }
