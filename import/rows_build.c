@@ -295,7 +295,8 @@ static int find_event(struct run *run, const struct import_row_cost *cost,
     return recording_add_event(run->recording, &described, &event->id);
 }
 
-/* Total times of calls, of all windows together. */
+/* Total times of calls, of all windows together. Rows do not say which calls are outermost:
+ * averages are of all. */
 static int add_calls(struct run *run, const struct import_row_cost *cost,
                      const struct store_sample *sample)
 {
@@ -313,6 +314,7 @@ static int add_calls(struct run *run, const struct import_row_cost *cost,
     *known = *known ? *known : batch->call_costs.count;
     struct store_call_cost *row = &batch->call_costs.items[*known - 1];
     row->calls += cost->samples;
+    row->outermost = row->calls;
     row->self_ns += cost->weight;
     row->total_ns += cost->total_ns;
     row->raw_self_ns = row->self_ns;

@@ -212,12 +212,13 @@ static int reshape_probe_events(struct store *store, struct sprof_error *error)
     return status ? status : store_exec(store, moved, error);
 }
 
-/* Up to version 19 views made it of the other columns. */
+/* Up to version 19 views made it of the other columns. The limits are those of counters_outermost.
+ */
 static int add_outermost(struct store *store, struct sprof_error *error)
 {
     return store_exec(store,
-                      "UPDATE call_cost SET outermost = nullif(calls - counted - in_flight -"
-                      " recursive + max(in_flight - 1, 0), 0)",
+                      "UPDATE call_cost SET outermost = nullif(max(calls - counted - in_flight -"
+                      " max(recursive - max(in_flight - 1, 0), 0), 0), 0)",
                       error);
 }
 

@@ -242,20 +242,18 @@ static void test_version_2(void)
     place_remove(&place);
 }
 
-/* In version 19 views made the number of outermost calls of other columns. */
-static void test_version_19(void)
+/* A recording of version 19 with other figures of a function's calls. */
+static void expect_outermost(const char *figures, const char *wanted)
 {
-    static const char figures[] =
-        "SELECT c.outermost, v.average_ns FROM call_cost c, v_call_stats v";
     const struct place place = place_make();
     struct store *store;
     sqlite3 *database;
     example_make(&place);
     CU_ASSERT_EQUAL_FATAL(sqlite3_open(place.path, &database), SQLITE_OK);
+    execute(database, figures);
     execute(
         database,
-        "UPDATE call_cost SET in_flight = 2, recursive = 1, outermost = NULL;"
-        "PRAGMA writable_schema = ON;"
+        "UPDATE call_cost SET outermost = NULL; PRAGMA writable_schema = ON;"
         "UPDATE sqlite_schema SET sql = replace(sql, '\"outermost\"', '\"former\"') WHERE name = "
         "'call_cost'; PRAGMA user_version = 19");
     sqlite3_close(database);
@@ -263,10 +261,21 @@ static void test_version_19(void)
         CU_ASSERT_EQUAL_FATAL(i ? store_open_write(&store, place.path, NULL)
                                 : store_open_read(&store, place.path, NULL),
                               0);
-        ASSERT_QUERY(store, figures, "5|180");
+        ASSERT_QUERY(store, "SELECT c.outermost, v.average_ns FROM call_cost c, v_call_stats v",
+                     wanted);
         store_close(store, NULL);
     }
     place_remove(&place);
+}
+
+/* In version 19 views made the number of outermost calls of other columns. */
+static void test_version_19(void)
+{
+    expect_outermost("UPDATE call_cost SET in_flight = 2, recursive = 1", "5|180");
+    /* Fewer calls began within others than are open, and more than there are: never below 0. */
+    expect_outermost("UPDATE call_cost SET in_flight = 3, recursive = 0", "4|225");
+    expect_outermost("UPDATE call_cost SET calls = 1, counted = 0, in_flight = 1, recursive = 5",
+                     "-|-");
 }
 
 /* In version 12 events of probes were tiers, and probes had no callers. */
