@@ -32,6 +32,7 @@ struct summed {
 struct service {
     const char *name, *version;
     SPROF_VEC(struct summed) sums;
+    struct sprof_map sums_of; /* stack and set → index + 1 in `sums` */
 };
 
 struct profiles {
@@ -40,7 +41,7 @@ struct profiles {
     bool without_numbers; /* of processes and threads */
     struct export_packed attributes, stacks;
     size_t attribute_count, stack_count; /* with the first, which is empty */
-    struct sprof_map attribute_numbers, stack_numbers, set_numbers, sums_of;
+    struct sprof_map attribute_numbers, stack_numbers, set_numbers;
     SPROF_VEC(struct attribute_set) sets;
     SPROF_VEC(uint32_t) thread_sets; /* [thread - 1]: index + 1 in `sets`; 0: not made yet */
     struct sprof_intern service_texts;
@@ -61,7 +62,7 @@ static int number_service(struct profiles *profiles, const char *name, const cha
     uint64_t *known =
         sprof_map_at(&profiles->service_numbers, (uint64_t)name_number << 32 | version_number);
     const struct service service = {
-        sprof_intern_text(texts, name_number), sprof_intern_text(texts, version_number), {0}};
+        sprof_intern_text(texts, name_number), sprof_intern_text(texts, version_number), {0}, {0}};
     if (!known || (!*known && sprof_vec_push(&profiles->services, service)))
         return SPROF_ENOMEM;
     *known = *known ? *known : profiles->services.count;
@@ -202,9 +203,7 @@ static int add_cost(struct profiles *profiles, const struct report_cost *cost,
         result = set_of_thread(profiles, cost->thread, &summed.set);
     if (result)
         return result;
-    uint64_t *known =
-        sprof_map_at(&profiles->sums_of,
-                     sprof_hash_pair(number, (uint64_t)summed.stack << 32 | (summed.set + 1)));
+    uint64_t *known = sprof_map_at(&service->sums_of, (uint64_t)summed.stack << 32 | summed.set);
     if (!known)
         return SPROF_ENOMEM;
     if (!*known) {
@@ -469,7 +468,8 @@ static int append(struct export_packed *to, const struct export_packed *from)
 {
     if (sprof_vec_reserve(&to->bytes, to->bytes.count + from->bytes.count))
         return SPROF_ENOMEM;
-    memcpy(to->bytes.items + to->bytes.count, from->bytes.items, from->bytes.count);
+    if (from->bytes.count) /* else there may be no memory */
+        memcpy(to->bytes.items + to->bytes.count, from->bytes.items, from->bytes.count);
     to->bytes.count += from->bytes.count;
     return 0;
 }
@@ -547,13 +547,14 @@ static void release(struct profiles *profiles)
     sprof_map_release(&profiles->attribute_numbers);
     sprof_map_release(&profiles->stack_numbers);
     sprof_map_release(&profiles->set_numbers);
-    sprof_map_release(&profiles->sums_of);
     sprof_vec_release(&profiles->sets);
     sprof_vec_release(&profiles->thread_sets);
     sprof_map_release(&profiles->service_numbers);
     sprof_intern_release(&profiles->service_texts);
-    for (size_t i = 0; i < profiles->services.count; i++)
+    for (size_t i = 0; i < profiles->services.count; i++) {
         sprof_vec_release(&profiles->services.items[i].sums);
+        sprof_map_release(&profiles->services.items[i].sums_of);
+    }
     sprof_vec_release(&profiles->services);
     sprof_vec_release(&profiles->process_services);
 }
