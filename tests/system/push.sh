@@ -351,6 +351,15 @@ def fields(data):
         found[tag >> 3].append(value)
     return found
 
+def packed(data):
+    values, value, shift = [], 0, 0
+    for byte in data:
+        value, shift = value | (byte & 127) << shift, shift + 7
+        if byte < 128:
+            values, value, shift = values + [value], 0, 0
+    assert not shift
+    return values
+
 def services(path):
     counts, ids = {}, []
     request = fields(open(path, "rb").read())
@@ -360,9 +369,8 @@ def services(path):
         for profile in map(fields, fields(resource[2][0])[2]):
             ids.append(profile[7][0])
             if texts[fields(profile[1][0])[1][0]] == "samples":
-                values = b"".join(fields(sample)[4][0] for sample in profile[2])
-                counts[of["service.name"]] = counts.get(of["service.name"], 0) + sum(values) # each below 128
-                assert max(values) < 128
+                values = packed(b"".join(fields(sample)[4][0] for sample in profile[2]))
+                counts[of["service.name"]] = counts.get(of["service.name"], 0) + sum(values)
     assert len(set(ids)) == len(ids), ids
     return counts
 
