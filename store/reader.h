@@ -180,6 +180,16 @@ int store_each_sample(struct store *store, const struct store_filter *filter,
                       int (*row)(void *, const struct store_sample_row *), void *context,
                       struct sprof_error *error);
 
+/* The samples of a run, or of all for 0, whose times are in one of the ranges, each once, in no
+ * order. The ranges [from, to) ascend and do not overlap. */
+struct store_time_range {
+    uint64_t from_ns, to_ns;
+};
+int store_each_sample_in_ranges(struct store *store, uint32_t run_id,
+                                const struct store_time_range *ranges, size_t count,
+                                int (*row)(void *, const struct store_sample *), void *context,
+                                struct sprof_error *error);
+
 /* The quality of a run, as in v_quality. Fractions are left to the reader. `has_user_stacks` is
  * false in mode pc. */
 struct store_quality {

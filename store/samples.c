@@ -6,6 +6,7 @@
 #include "store/statement.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 /* What stands beside a sample. */
@@ -27,6 +28,9 @@ struct reading {
     struct sprof_map thread_index, process_index, event_index; /* id → position */
     SPROF_VEC(struct store_process) processes;
     SPROF_VEC(struct store_sample) heap; /* read and not yet handed out; the earliest first */
+    const struct store_time_range *ranges;
+    size_t range_count;
+    int (*sample)(void *, const struct store_sample *); /* of a range */
 };
 
 /* == Names == */
@@ -298,4 +302,83 @@ int store_each_sample(struct store *store, const struct store_filter *filter,
     sprof_map_release(&reading.event_index);
     sprof_arena_release(&reading.arena);
     return status;
+}
+
+/* == Of many ranges == */
+
+static int compare_ranges(const void *left, const void *right)
+{
+    const struct store_time_range *wanted = left, *range = right;
+    return wanted->from_ns < range->from_ns ? -1 : wanted->from_ns >= range->to_ns;
+}
+
+static int take_in_ranges(struct reading *reading, const struct store_sample *sample,
+                          uint64_t disorder_ns)
+{
+    const struct store_time_range wanted = {.from_ns = sample->time_ns};
+    (void)disorder_ns;
+    return bsearch(&wanted, reading->ranges, reading->range_count, sizeof wanted, compare_ranges)
+               ? reading->sample(reading->context, sample)
+               : 0;
+}
+
+static int take_raw(void *context, const struct store_sample *sample)
+{
+    return take_in_ranges(context, sample, 0);
+}
+
+/* Rows are read once at most, also where ranges of rows overlap: each is looked up in all ranges.
+ */
+static int read_by_range(struct reading *reading, const struct store_sample_summary *run)
+{
+    const struct store_filter *all = reading->filter;
+    uint64_t next = run->first_sample;
+    int result = 0;
+    for (size_t i = 0; i < reading->range_count && next <= run->last_sample && !result; i++) {
+        const struct store_filter range = {.from_ns = reading->ranges[i].from_ns,
+                                           .to_ns = reading->ranges[i].to_ns};
+        uint64_t first = next, last = run->last_sample;
+        reading->filter = &range;
+        result = narrow(reading, run, &first, &last);
+        reading->filter = all;
+        if (!result && first <= last) {
+            result = each_between(reading, run->run_id, first, last, take_in_ranges, 0);
+            next = last + 1;
+        }
+    }
+    return result;
+}
+
+/* To find a range takes about as long as to read 64 rows. */
+static int read_ranges(void *context, const struct store_sample_summary *run)
+{
+    struct reading *reading = context;
+    const uint64_t first = run->first_sample, last = run->last_sample;
+    const int result = each_between(reading, run->run_id, last + 1, INT64_MAX, take_in_ranges, 0);
+    if (result || !first || last < first)
+        return result;
+    return reading->range_count >= (last - first) / 64
+               ? each_between(reading, run->run_id, first, last, take_in_ranges, 0)
+               : read_by_range(reading, run);
+}
+
+int store_each_sample_in_ranges(struct store *store, uint32_t run_id,
+                                const struct store_time_range *ranges, size_t count,
+                                int (*row)(void *, const struct store_sample *), void *context,
+                                struct sprof_error *error)
+{
+    static const struct store_filter all = {0};
+    struct reading reading = {.store = store,
+                              .filter = &all,
+                              .context = context,
+                              .error = error,
+                              .ranges = ranges,
+                              .range_count = count,
+                              .sample = row};
+    int64_t complete = 0;
+    const int status = count ? are_complete(store, run_id, &complete, error) : 0;
+    if (status || !count)
+        return status;
+    return complete ? store_each_sample_summary(store, run_id, read_ranges, &reading, error)
+                    : store_each_raw_sample(store, run_id, take_raw, &reading, error);
 }

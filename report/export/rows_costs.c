@@ -6,6 +6,7 @@
 
 #include <inttypes.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 /* Texts of a thread by number in `names`. */
@@ -30,7 +31,7 @@ struct adding {
     unsigned without;
     struct sprof_map service_places; /* texts → index + 1 in services */
     uint64_t window_ns, start_ns, slot_ns;
-    uint64_t end_ns;                        /* of the last slot that has a cost */
+    SPROF_VEC(struct store_time_range) cut; /* slots that lie in two windows */
     SPROF_VEC(struct thread_names) threads; /* [thread - 1] */
     struct sprof_intern together;           /* service, labels, process and thread name */
     struct sprof_map cell_numbers;          /* these and path → index + 1 in `cells` */
@@ -182,12 +183,14 @@ static int take_slot(void *context, const struct store_slot_cost *row)
 {
     struct adding *adding = context;
     const uint64_t from_ns = row->slot * adding->slot_ns, to_ns = from_ns + adding->slot_ns;
-    if (to_ns > adding->end_ns)
-        adding->end_ns = to_ns;
-    return window_at(adding, from_ns) == window_at(adding, to_ns - 1)
-               ? add_stored(adding, row->event_id, row->thread_id, row->node_id, from_ns, row->cost,
-                            0)
-               : 0;
+    const struct store_time_range slot = {from_ns, to_ns};
+    const size_t count = adding->cut.count;
+    if (window_at(adding, from_ns) == window_at(adding, to_ns - 1))
+        return add_stored(adding, row->event_id, row->thread_id, row->node_id, from_ns, row->cost,
+                          0);
+    if (count && adding->cut.items[count - 1].from_ns == from_ns)
+        return 0;
+    return sprof_vec_push(&adding->cut, slot);
 }
 
 /* Calls and their own times are samples, too; total times are known of the run as a whole. */
@@ -218,25 +221,25 @@ static int take_event_cost(void *context, const struct store_event_cost *row)
     return 0;
 }
 
-static int take_sample_row(void *context, const struct store_sample_row *row)
+static int compare_slots(const void *left, const void *right)
 {
-    return take_sample(context, &row->sample);
+    const struct store_time_range *a = left, *b = right;
+    return (a->from_ns > b->from_ns) - (a->from_ns < b->from_ns);
 }
 
-/* Samples of the slots in which a window ends. */
-static int add_ends_of_windows(struct adding *adding, struct store *store,
-                               struct sprof_error *error)
+/* Samples of the slots in which a window ends. Events have the same slots. */
+static int add_cut_slots(struct adding *adding, struct store *store, struct sprof_error *error)
 {
-    struct store_filter filter = {.run_id = adding->dataset->run.id};
-    uint64_t end_ns = (window_at(adding, 0) + 1) * adding->window_ns - adding->start_ns;
-    int result = 0;
-    for (; !result && end_ns < adding->end_ns; end_ns += adding->window_ns) {
-        filter.from_ns = end_ns - end_ns % adding->slot_ns;
-        filter.to_ns = filter.from_ns + adding->slot_ns;
-        if (filter.from_ns < end_ns)
-            result = store_each_sample(store, &filter, take_sample_row, adding, error);
-    }
-    return result;
+    struct store_time_range *slots = adding->cut.items;
+    size_t count = 0;
+    if (!adding->cut.count)
+        return 0;
+    qsort(slots, adding->cut.count, sizeof *slots, compare_slots);
+    for (size_t i = 0; i < adding->cut.count; i++)
+        if (!count || slots[count - 1].from_ns != slots[i].from_ns)
+            slots[count++] = slots[i];
+    return store_each_sample_in_ranges(store, adding->dataset->run.id, slots, count, take_sample,
+                                       adding, error);
 }
 
 /* Whether most samples need not be read: they are not chosen by what only they have, and windows
@@ -252,7 +255,7 @@ static int add_slots(struct adding *adding, struct store *store, struct sprof_er
 {
     const int result =
         store_each_slot_cost(store, adding->dataset->run.id, take_slot, adding, error);
-    return result ? result : add_ends_of_windows(adding, store, error);
+    return result ? result : add_cut_slots(adding, store, error);
 }
 
 static int add_all(struct adding *adding, struct store *store, struct sprof_error *error)
@@ -308,6 +311,7 @@ int report_row_costs_make(struct report_row_costs *costs, const struct report_co
     sprof_intern_release(&adding.together);
     sprof_map_release(&adding.cell_numbers);
     sprof_vec_release(&adding.cells);
+    sprof_vec_release(&adding.cut);
     sprof_map_release(&adding.places);
     return result;
 }

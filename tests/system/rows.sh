@@ -188,6 +188,14 @@ for at in sorted(sums):
         cmp wanted found || fail "windows of $window s: $(diff wanted found)"
     done
     [ "$(wc -l <wanted)" -gt 1 ] || fail "one window only: $(cat wanted)"
+    # Where slots of a hostile file end, as many windows as it likes, or behind all times, takes no time.
+    for slot_ns in 400000000 4999999999; do
+        sqlite3 a.db "UPDATE event_cost SET slot_ns = $slot_ns; UPDATE slot_cost SET slot = 4294967295 WHERE slot = (SELECT max(slot) FROM slot_cost)" || fail sqlite3
+        for window in 1 10; do
+            run timeout 20 "$SPROF" export -f rows a.db -o - --window ${window}s
+            [ "$status" -lt 124 ] || fail "slots of $slot_ns ns, windows of $window s: exit status $status"
+        done
+    done
     ;;
 fleet)
     # Two hosts with two runs each, two of them in one file: as merged, so imported.
@@ -404,6 +412,12 @@ END
     "$SPROF" trace --paths -o a.db --function '^(leaf|twice|fall|main)$' -- ./calls >out 2>err || skip "no trace here: $(cat err)"
     round_trip a.db b.db
     equal a.db b.db
+    for file in a b; do
+        sql $file.db "SELECT function, average_ns FROM v_call_stats WHERE function IN ('twice', 'main') ORDER BY 1" >$file.averages
+        [ "$(sql $file.db "SELECT count(*) FROM v_call_stats WHERE average_ns > 0 AND function = 'fall'")" = 1 ] || fail "no average of fall in $file.db"
+    done
+    [ "$(grep -c '|[1-9]' a.averages)" = 2 ] || fail "averages: $(cat a.averages)"
+    cmp a.averages b.averages || fail "other averages: $(diff a.averages b.averages)"
     "$SPROF" trace --mode coverage -o c.db -- ./calls >out 2>err || fail "coverage"
     "$SPROF" export -f rows c.db -o x.rows 2>err && fail "coverage was exported"
     grep -q 'lcov' err || fail "$(cat err)"

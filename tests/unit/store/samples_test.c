@@ -142,6 +142,69 @@ static void test_a_short_range_takes_few_steps(void)
     CU_ASSERT_TRUE(steps < 10000);
 }
 
+struct hashed {
+    uint64_t count, sum;
+};
+
+static int take_hash(void *context, const struct store_sample *sample)
+{
+    struct hashed *hashed = context;
+    hashed->count++;
+    hashed->sum += sprof_hash_mix(sample->id);
+    return 0;
+}
+
+static int take_row_hash(void *context, const struct store_sample_row *row)
+{
+    return take_hash(context, &row->sample);
+}
+
+/* As one range after the other; also ranges whose rows overlap, as they are close to each other. */
+static void expect_as_single_ranges(uint64_t count, uint64_t step_ns, uint64_t length_ns)
+{
+    struct hashed found = {0}, single = {0};
+    SPROF_VEC(struct store_time_range) ranges = {0};
+    for (uint64_t i = 0; i < count; i++) {
+        const struct store_time_range range = {i * step_ns + 50, i * step_ns + 50 + length_ns};
+        const struct store_filter filter = {
+            .run_id = 2, .from_ns = range.from_ns, .to_ns = range.to_ns};
+        CU_ASSERT_EQUAL_FATAL(sprof_vec_push(&ranges, range), 0);
+        CU_ASSERT_EQUAL(store_each_sample(store, &filter, take_row_hash, &single, NULL), 0);
+    }
+    CU_ASSERT_EQUAL(
+        store_each_sample_in_ranges(store, 2, ranges.items, count, take_hash, &found, NULL), 0);
+    CU_ASSERT_TRUE(found.count > 0 && found.count == single.count && found.sum == single.sum);
+    sprof_vec_release(&ranges);
+}
+
+static void test_many_ranges(void)
+{
+    expect_as_single_ranges(1, 0, SAMPLES * STEP_NS);
+    expect_as_single_ranges(20, 100000, 1000);
+    expect_as_single_ranges(200, 1000, 300);  /* of rows that overlap */
+    expect_as_single_ranges(1000, 2000, 500); /* so many that all rows are read */
+}
+
+/* As many ranges as there are cost no more than all rows, and few of them little. */
+static void test_many_ranges_take_few_steps(void)
+{
+    static struct store_time_range ranges[2 * SAMPLES];
+    struct hashed found = {0};
+    uint64_t few = 0, many = 0, whole = 0;
+    for (uint64_t i = 0; i < 2 * SAMPLES; i++)
+        ranges[i] = (struct store_time_range){i * 100000, i * 100000 + 2000};
+    sqlite3_progress_handler(store->database, 100, count_steps, &few);
+    CU_ASSERT_EQUAL(store_each_sample_in_ranges(store, 2, ranges, 10, take_hash, &found, NULL), 0);
+    sqlite3_progress_handler(store->database, 100, count_steps, &many);
+    CU_ASSERT_EQUAL(
+        store_each_sample_in_ranges(store, 2, ranges, 2 * SAMPLES, take_hash, &found, NULL), 0);
+    sqlite3_progress_handler(store->database, 100, count_steps, &whole);
+    CU_ASSERT_EQUAL(store_each_raw_sample(store, 2, take_hash, &found, NULL), 0);
+    sqlite3_progress_handler(store->database, 0, NULL, NULL);
+    CU_ASSERT_TRUE(few < whole / 4);
+    CU_ASSERT_TRUE(many < whole * 2);
+}
+
 static int add_cost(void *context, const struct store_node_cost *cost)
 {
     struct model_cost *sum = context;
@@ -175,5 +238,7 @@ void sprof_suite_store_samples(void)
     CU_add_test(suite, "all in order", test_all_in_order);
     CU_add_test(suite, "ranges", test_ranges);
     CU_add_test(suite, "a short range takes few steps", test_a_short_range_takes_few_steps);
+    CU_add_test(suite, "many ranges", test_many_ranges);
+    CU_add_test(suite, "many ranges take few steps", test_many_ranges_take_few_steps);
     CU_add_test(suite, "costs of a range", test_costs_of_a_range);
 }
