@@ -71,7 +71,7 @@ async function loadData() {
         flags: reader.plain(new Uint8Array(functions)),
         lastOfFull: reader.plain(new Uint32Array(functions)),  // where the last component begins
         lastOfShort: reader.plain(new Uint32Array(functions)),
-        start: reader.differences(new Float64Array(functions)),  // in the module's file, of functions that look alike; else 0
+        start: new Map(header.functionStarts),  // in the module's file, in hexadecimal, of functions that look alike
     };
     data.functions.short.forEach((name, fn, short) => short[fn] = name || data.functions.names[fn]);
     chooseNames(data, false);

@@ -35,35 +35,6 @@ size_t report_html_last_component(const char *name)
     return units;
 }
 
-/* Functions that look alike have one such key: their short name and their module's name. */
-static uint64_t look_of(const struct html_page *page, const struct html_part *part, size_t i)
-{
-    const uint32_t module = part->dataset.facts.items[i].module;
-    return sprof_hash_text(page->shown[part->first_function + i]) * 31 +
-           sprof_hash_text(part->dataset.modules.items[module - 1].name);
-}
-
-/* Where functions begin that look alike; 0 for all others. */
-static void put_starts(const struct html_page *page, struct html_columns *columns)
-{
-    const struct html_part *end = page->parts + page->part_count;
-    struct sprof_map counts = {0};
-    for (const struct html_part *part = page->parts; part < end; part++)
-        for (size_t i = 0; i < part->dataset.functions.count; i++) {
-            const uint64_t look = look_of(page, part, i), *count = sprof_map_get(&counts, look);
-            if (sprof_map_put(&counts, look, count ? *count + 1 : 1))
-                columns->failed = true;
-        }
-    report_html_column_begin(columns);
-    for (const struct html_part *part = page->parts; part < end; part++)
-        for (size_t i = 0; i < part->dataset.functions.count; i++) {
-            const uint64_t *count = sprof_map_get(&counts, look_of(page, part, i));
-            report_html_column_difference(
-                columns, count && *count > 1 ? part->dataset.functions.items[i].start : 0);
-        }
-    sprof_map_release(&counts);
-}
-
 void report_html_name_columns(const struct html_page *page, struct html_columns *columns)
 {
     const struct html_part *end = page->parts + page->part_count;
@@ -75,7 +46,6 @@ void report_html_name_columns(const struct html_page *page, struct html_columns 
         for (size_t i = 0; i < part->dataset.functions.count; i++)
             report_html_column_plain(
                 columns, report_html_last_component(page->shown[part->first_function + i]));
-    put_starts(page, columns);
 }
 
 /* A short name stands behind the full one, where compression finds its parts; "": the same. */
@@ -92,6 +62,45 @@ static void put_functions(struct html_page *page)
             report_json_text(json, NULL, strcmp(name, shown) ? shown : "");
         }
     report_json_close_array(json);
+}
+
+/* Functions that look alike have one such key: their short name and their module's name. */
+static uint64_t look_of(const struct html_page *page, const struct html_part *part, size_t i)
+{
+    const uint32_t module = part->dataset.facts.items[i].module;
+    return sprof_hash_text(page->shown[part->first_function + i]) * 31 +
+           sprof_hash_text(part->dataset.modules.items[module - 1].name);
+}
+
+/* Where functions begin that look alike, by their number. As text: the kernel's addresses are more
+ * than a script's numbers hold. */
+static int put_starts(struct html_page *page)
+{
+    const struct html_part *end = page->parts + page->part_count;
+    struct sprof_map counts = {0};
+    int result = 0;
+    for (const struct html_part *part = page->parts; part < end; part++)
+        for (size_t i = 0; i < part->dataset.functions.count && !result; i++) {
+            const uint64_t look = look_of(page, part, i), *count = sprof_map_get(&counts, look);
+            result = sprof_map_put(&counts, look, count ? *count + 1 : 1);
+        }
+    report_json_open_array(&page->json, "functionStarts");
+    for (const struct html_part *part = page->parts; part < end && !result; part++)
+        for (size_t i = 0; i < part->dataset.functions.count; i++) {
+            const uint64_t *count = sprof_map_get(&counts, look_of(page, part, i)),
+                           start = part->dataset.functions.items[i].start;
+            char text[24];
+            if (!start || !count || *count == 1)
+                continue;
+            snprintf(text, sizeof text, "%llx", (unsigned long long)start);
+            report_json_open_array(&page->json, NULL);
+            report_json_count(&page->json, NULL, part->first_function + i);
+            report_json_text(&page->json, NULL, text);
+            report_json_close_array(&page->json);
+        }
+    report_json_close_array(&page->json);
+    sprof_map_release(&counts);
+    return result;
 }
 
 static void put_modules(struct html_page *page)
@@ -145,5 +154,6 @@ int report_html_names(struct html_page *page)
 {
     put_functions(page);
     put_modules(page);
-    return put_lanes(page);
+    const int result = put_starts(page);
+    return result ? result : put_lanes(page);
 }

@@ -198,7 +198,7 @@ function placesOf({functions, modules, files}, list) {
     }
     const path = fn => modules[functions.module[fn]].path || '';
     const line = fn => functions.file[fn] ? `${files[functions.file[fn]]}:${functions.line[fn]}` : '';
-    const start = fn => functions.start[fn] ? `+0x${functions.start[fn].toString(16)}` : '';
+    const start = fn => functions.start.has(fn) ? `+0x${functions.start.get(fn)}` : '';
     for (const group of groups.values()) {
         const count = of => new Set(group.map(of)).size, kinds = [path, line, start].filter(of => count(of) > 1);
         const one = kinds.find(of => count(of) === group.length);
