@@ -2,6 +2,7 @@
 #include "symbolize/dwarf_lines.h"
 
 #include <dwarf.h>
+#include <limits.h>
 #include <string.h>
 
 enum { MAX_NAMES = 1 << 20, MAX_FORMATS = 16 };
@@ -109,14 +110,15 @@ void symbolize_dwarf_line_table_release(struct dwarf_line_table *table)
 }
 
 /* Goes on from an absolute path: "." is left out, and ".." takes a part away, so that units of
- * several directories have one name for a file. */
+ * several directories have one name for a file. Only the text is looked at: ".." behind a symbolic
+ * link to a directory means another file, which is found under the wrong name. */
 static void append_parts(struct sprof_str *name, const char *path)
 {
     for (size_t length; *path; path += length) {
         path += strspn(path, "/");
         length = strcspn(path, "/");
         if (length == 2 && !strncmp(path, "..", 2)) {
-            const char *last = name->text ? strrchr(name->text, '/') : NULL;
+            const char *last = name->length ? memrchr(name->text, '/', name->length) : NULL;
             name->length = last ? (size_t)(last - name->text) : name->length;
             if (last)
                 name->text[name->length] = '\0';
@@ -125,6 +127,13 @@ static void append_parts(struct sprof_str *name, const char *path)
             sprof_str_append_bytes(name, path, length);
         }
     }
+}
+
+/* A longer name than any file can have is left as it is written. */
+static bool is_path(const char *root, const char *directory, const char *file)
+{
+    return strnlen(root, PATH_MAX) + strnlen(directory, PATH_MAX) + strnlen(file, PATH_MAX) <
+           PATH_MAX;
 }
 
 bool symbolize_dwarf_line_table_file(const struct dwarf_line_table *table, uint64_t number,
@@ -137,7 +146,10 @@ bool symbolize_dwarf_line_table_file(const struct dwarf_line_table *table, uint6
                                 ? table->directories.items[file->directory]
                                 : NULL;
     const char *root = table->directories.count ? table->directories.items[0] : NULL;
-    if (file->name[0] != '/' && directory && directory[0] != '/' && root && root[0] == '/') {
+    if (directory && directory[0] == '/')
+        root = ""; /* of the directory alone */
+    if (file->name[0] != '/' && directory && root && (root[0] == '/' || directory[0] == '/') &&
+        is_path(root, directory, file->name)) {
         append_parts(name, root);
         append_parts(name, directory);
         append_parts(name, file->name);

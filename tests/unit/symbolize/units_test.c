@@ -1,4 +1,4 @@
-#include "symbolize/dwarf_unit.h"
+#include "symbolize/dwarf_lines.h"
 #include "tests/unit/symbolize/naming.h"
 
 #include <unistd.h>
@@ -234,8 +234,11 @@ static void test_calls_without_ranges(void)
 static void test_relative_files(void)
 {
     static const struct {
-        const char *compiler, *options;
-    } variants[] = {{"cc", "-gdwarf-4"}, {"cc", "-gdwarf-5"}, {"clang", "-gdwarf-5"}};
+        const char *compiler, *options, *source;
+    } variants[] = {{"cc", "-gdwarf-4", "$d.c"},
+                    {"cc", "-gdwarf-5", "$d.c"},
+                    {"clang", "-gdwarf-5", "$d.c"},
+                    {"cc", "-gdwarf-5", "$PWD/$d.c"}};
     static const char *const files[] = {"/one/own/x.h", "/two/own/x.h", "/both/y.h", "/both/y.h"};
     static const char *const functions[] = {"in_one", "in_two", "shared_in_one", "shared_in_two"};
     struct fixture fixture;
@@ -251,8 +254,10 @@ static void test_relative_files(void)
         snprintf(command, sizeof command,
                  "export CCACHE_DISABLE=1; rm -f a; command -v %s >/dev/null || exit 0; for d in "
                  "one two; do "
-                 "(cd $d && %s %s -O1 -c $d.c) || exit; done; cc one/one.o two/two.o -o a",
-                 variants[i].compiler, variants[i].compiler, variants[i].options);
+                 "(cd \"$(pwd -P)/$d\" && %s %s -O1 -c %s) || exit; done; "
+                 "cc one/one.o two/two.o -o a",
+                 variants[i].compiler, variants[i].compiler, variants[i].options,
+                 variants[i].source);
         fixture_run(&fixture, command);
         if (access(fixture_path(&fixture, "a"), F_OK))
             continue;
@@ -277,6 +282,31 @@ static void test_relative_files(void)
         naming_close(&naming);
     }
     fixture_close(&fixture);
+}
+
+/* More parts than a file's name can have are not resolved, each of which would take a look back. */
+static void test_endless_names(void)
+{
+    enum { PARTS = 1 << 20 };
+    char *directory = malloc(5 * (size_t)PARTS + 1);
+    CU_ASSERT_PTR_NOT_NULL_FATAL(directory);
+    for (size_t i = 0; i < PARTS; i++) {
+        memcpy(directory + 2 * i, "a/", 2);
+        memcpy(directory + 2 * (size_t)PARTS + 3 * i, "../", 3);
+    }
+    directory[5 * (size_t)PARTS] = '\0';
+    const char *directories[] = {"/root", "a/b/..", directory};
+    struct dwarf_file files[] = {{"../x.h", 1}, {"x.h", 2}};
+    const struct dwarf_line_table table = {.directories = {directories, 3, 3},
+                                           .files = {files, 2, 2}};
+    struct sprof_str short_name = {0}, long_name = {0};
+    CU_ASSERT_TRUE(symbolize_dwarf_line_table_file(&table, 0, &short_name));
+    CU_ASSERT_STRING_EQUAL(short_name.text, "/root/x.h");
+    CU_ASSERT_TRUE(symbolize_dwarf_line_table_file(&table, 1, &long_name));
+    CU_ASSERT_EQUAL(long_name.length, 5 * (size_t)PARTS + strlen("/x.h"));
+    sprof_str_release(&short_name);
+    sprof_str_release(&long_name);
+    free(directory);
 }
 
 /* The last string of .debug_info is not ended, so the next section goes on with it: in the entry of
@@ -390,6 +420,7 @@ void sprof_suite_symbolize_units(void)
     CU_add_test(suite, "numbers at offsets", test_numbers_at);
     CU_add_test(suite, "calls without ranges", test_calls_without_ranges);
     CU_add_test(suite, "relative names of files", test_relative_files);
+    CU_add_test(suite, "endless names of files", test_endless_names);
     CU_add_test(suite, "texts without an end", test_unended_texts);
     CU_add_test(suite, "copies of which one is kept", test_kept_copies);
 }
