@@ -62,6 +62,19 @@ static int matches(const struct plan_expressions *expressions, const char *class
     return class ? plan_expressions_match(expressions, &named, NULL) : SPROF_ENOMEM;
 }
 
+void calls_late_offer(struct calls_program *program, uint32_t number, const char *wanted,
+                      const char *name)
+{
+    struct calls_kept *kept = &program->all->kept;
+    struct sprof_suggestions *near = &kept->near[number];
+    sprof_suggest_offer(near, wanted, name);
+    for (size_t i = 0; i < near->count; i++)
+        if (near->names[i] == name) {
+            const char *copy = sprof_arena_copy(&kept->names, name, strlen(name));
+            near->names[i] = copy ? copy : "";
+        }
+}
+
 /* Also tests base classes. Without debug information, the scope of the name is the class. */
 static int is_of_class(struct calls_program *program, uint32_t number,
                        const struct plan_function *function,
@@ -76,9 +89,9 @@ static int is_of_class(struct calls_program *program, uint32_t number,
         return 1;
     for (uint32_t i = 0; signature && i < signature->class_count && !is; i++) {
         is = matches(expressions, signature->classes[i]);
-        sprof_suggest_offer(&program->values.near[number],
-                            rule_of(program, number)->expressions[RULES_KEEP_BY_CLASS],
-                            signature->classes[i]);
+        calls_late_offer(program, number,
+                         rule_of(program, number)->expressions[RULES_KEEP_BY_CLASS],
+                         signature->classes[i]);
     }
     if (is || !is_method || !scope)
         return is;

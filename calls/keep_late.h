@@ -31,4 +31,8 @@ uint64_t calls_late_meets(struct calls_program *program, const struct probe_kept
 bool calls_late_number(const struct calls_call_values *call, uint32_t captured, uint64_t *number,
                        struct sprof_str *text);
 
+/* Suggests the name of a class or parameter for the one that a rule names, in any program. */
+void calls_late_offer(struct calls_program *program, uint32_t number, const char *wanted,
+                      const char *name);
+
 #endif

@@ -117,6 +117,7 @@ void calls_keep_release(struct calls_trace *trace)
         free(trace->kept.rules.items[i].text);
     }
     sprof_vec_release(&trace->kept.rules);
+    sprof_arena_release(&trace->kept.names);
 }
 
 /* == For the agent == */
@@ -384,9 +385,8 @@ static int refuse_useless(const struct calls_program *program, size_t i, const s
     const char *const call =
         rule->function ? rule->function : rule->expressions[RULES_KEEP_BY_CALL];
     /* A drill-down finds values once functions have probes. */
-    bool is_bound = !calls_values_needs(rule) || program->options.drill.adaptive;
-    for (size_t p = 0; p < program->all->programs.count; p++)
-        is_bound |= calls_program_at(program->all, p)->values.bound >> i & 1;
+    const bool is_bound = !calls_values_needs(rule) || program->options.drill.adaptive ||
+                          program->all->kept.bound >> i & 1;
     if (program->all->may_grow)
         return 0;
     if (!found->functions)

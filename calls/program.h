@@ -53,6 +53,9 @@ struct calls_kept {
     bool requests_refused;    /* the program's own ones, beside --request */
     uint64_t looked_up, bound, unbound_told; /* rules by value: some function was looked at, some
                                                 can meet it, none can and that was said */
+    struct sprof_suggestions near[PROBE_KEEP_RULES]; /* classes and parameters of all programs, to
+                                                        those that each rule names */
+    struct sprof_arena names;                        /* … of `near` */
     uint64_t fired[PROBE_KEEP_RULES], dropped[PROBE_KEEP_RULES];
     uint64_t tested[PROBE_KEEP_RULES]; /* calls of the rule's functions */
     uint64_t unread[PROBE_KEEP_RULES]; /* calls with unreadable values */

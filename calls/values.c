@@ -104,11 +104,14 @@ static uint64_t tested_by(const struct calls_program *program, uint32_t function
 static void offer_parameters(struct calls_program *program, const struct calls_noted *noted,
                              const struct rules_keep_test *test, uint32_t number)
 {
-    const char *wanted = sprof_arena_copy(&program->arena, test->name, test->name_length);
-    for (uint32_t i = 0; wanted && i < noted->signature.count; i++)
+    char wanted[128]; /* longer ones are near nothing */
+    if (test->name_length >= sizeof wanted)
+        return;
+    memcpy(wanted, test->name, test->name_length);
+    wanted[test->name_length] = '\0';
+    for (uint32_t i = 0; i < noted->signature.count; i++)
         if (noted->signature.parameters[i].name)
-            sprof_suggest_offer(&program->values.near[number], wanted,
-                                noted->signature.parameters[i].name);
+            calls_late_offer(program, number, wanted, noted->signature.parameters[i].name);
 }
 
 /* Records that references need a `*`, and names like that of a missing parameter. */
@@ -285,8 +288,7 @@ static int note(struct calls_program *program, uint32_t function, uint32_t captu
         if (result == SPROF_ENOMEM)
             return result;
         program->values.is_full |= result != 0;
-        program->values.bound |= result ? 0 : bound;
-        program->all->kept.bound |= result ? 0 : bound;
+        program->all->kept.bound |= bound; /* the function has the values, though none are noted */
         program->values.noted.items[function] = result ? written_now(program, function) : noted;
         unmet = 0;
     }
@@ -416,7 +418,7 @@ static void report_unbound(const struct calls_program *program, size_t rule)
         sprof_log_message(program->options.log, SPROF_LOG_WARNING, "%s", error.message);
         return;
     }
-    sprof_suggest_append(&near, &program->values.near[rule]);
+    sprof_suggest_append(&near, &program->all->kept.near[rule]);
     sprof_log_message(program->options.log, SPROF_LOG_WARNING,
                       "--keep '%s': by debug information no function %s, so no call is kept for "
                       "that%s",

@@ -81,13 +81,10 @@ struct calls_values {
         const char *what, *at; /* reason; NULL: unknown */
         const struct plan_function *function;
     } unlocated[RULES_CAPTURES][RULES_CAPTURE_PATHS];
-    uint64_t bound; /* rules that some function can meet */
     struct calls_unmet {
         const char *what, *at; /* reason; NULL: unknown */
         const struct plan_function *function;
     } unmet[PROBE_KEEP_RULES];
-    struct sprof_suggestions near[PROBE_KEEP_RULES]; /* classes and parameters, to those that
-                                                      each rule names */
     struct calls_unmet request_unmet; /* why a function of --request has no such value */
     bool has_requests;                /* some has */
     uint64_t used;                    /* of the agent's room */

@@ -365,12 +365,15 @@ conditions() {
     [ "$("$SPROF" sql both.db --format csv 'SELECT fired FROM keep_rule' | tail -n 1 | tr -d '\r')" = 1 ] || fail "a rule beside --args"
     "$SPROF" trace --keep 'nonsense = 3' -o none.db -- ./values >out 2>err
     grep -q "nonsense = 3': by debug information no function has" err || fail "a value that no function has"
-    for option in '' --children; do
-        "$SPROF" trace $option --keep 'weigth = 3 : ^weighed' -o mistyped.db -- ./values >out 2>err
-        [ "$(grep -c "weigth = 3 : .*by debug information no function has" err)" = 1 ] || fail "a mistyped value is not told once: $option"
-    done
-    "$SPROF" trace --keep 'weigth = 3 : ^weighed' -o mistyped.db -- ./values >out 2>err
-    grep -q 'near it: weight' err || fail "the value that was meant is not named"
+    # What was meant is named, too, also where other processes have ended since, or go on.
+    mistyped() {
+        "$SPROF" trace --keep 'weigth = 3 : ^weighed' -o mistyped.db "$@" >out 2>err
+        [ "$(grep -c "weigth = 3 : .*by debug information no function has" err)" = 1 ] || fail "a mistyped value is not told once: $*"
+        grep -q 'near it: weight' err || fail "the value that was meant is not named: $*"
+    }
+    mistyped -- ./values
+    mistyped --children -- ./values
+    mistyped --children -- sh -c './values; :'
 }
 
 # left NAME: what left the calls of NAME. Other columns follow where the machine is busy.

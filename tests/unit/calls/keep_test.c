@@ -325,8 +325,8 @@ static void test_replaced_values(void)
     unmake(&kept);
 }
 
-/* Where the agent has no room for what a rule tests, that is said once, and the rule is not bound.
- */
+/* Where the agent has no room for what a rule tests, that is said once, and not that no function
+ * has it. */
 static void test_full_values(void)
 {
     static struct kept kept;
@@ -341,12 +341,12 @@ static void test_full_values(void)
         atomic_store(&session->process.shared->keep_of.masks[i], 1);
     session->values.used = PROBE_VALUE_ROOM - 1;
     CU_ASSERT_EQUAL(calls_values_begin(session, 0, NULL), 0);
-    CU_ASSERT_EQUAL(session->values.bound, 0);
+    CU_ASSERT_EQUAL(session->all->kept.bound, 1);
+    CU_ASSERT_PTR_NULL(strstr(kept.made.log.said.text, "no function has"));
     CU_ASSERT_PTR_NULL(calls_values_noted(&session->values, INNER, 0));
     CU_ASSERT_TRUE(made_said(&kept.made, "is used up"));
     session->values.used = 0;
     CU_ASSERT_EQUAL(calls_values_begin(session, 0, NULL), 0);
-    CU_ASSERT_EQUAL(session->values.bound, 1);
     const struct calls_noted *noted = calls_values_noted(&session->values, INNER, 0);
     const uint32_t place = session->process.shared->keep_of.values[INNER] & PROBE_VALUES_PLACE;
     CU_ASSERT_PTR_NOT_NULL(noted);
