@@ -10,6 +10,9 @@ enum { WORKS_PER_MILLE = 2 };
 /* A function holds a thread's loop where that part of its work passes it. */
 enum { LOOP_PERCENT = 95 };
 
+/* As much work in the application shows where the loop is; fewer samples all pass by chance. */
+enum { ENOUGH_OWN_SAMPLES = 20 };
+
 struct marking {
     struct why_table *table;
     uint32_t *order;             /* samples by thread */
@@ -18,6 +21,7 @@ struct marking {
     uint64_t added;
     uint64_t work_ns, all_ns; /* of the thread … */
     uint64_t own_work_ns; /* … in functions of the application: libraries start before them … */
+    uint64_t own_samples; /* … of so many samples … */
     uint64_t wanted_ns;   /* … and its time with a CPU, or without one that it wants */
 };
 
@@ -58,6 +62,7 @@ static int add_work(struct marking *marking, const struct why_sample *sample, bo
         return 0;
     marking->work_ns += sample->weight_ns;
     marking->own_work_ns += stack->depth ? sample->weight_ns : 0;
+    marking->own_samples += stack->depth > 0;
     marking->added++;
     for (size_t i = 0; i < stack->depth; i++) {
         uint64_t *last = sprof_map_at(&marking->last_added, frames[i].function);
@@ -74,9 +79,11 @@ static int add_work(struct marking *marking, const struct why_sample *sample, bo
 static size_t depth_below_loop(const struct marking *marking, const struct why_stack *stack)
 {
     const struct why_place *frames = why_frames(marking->table, stack);
+    const uint64_t work_ns =
+        marking->own_samples < ENOUGH_OWN_SAMPLES ? marking->work_ns : marking->own_work_ns;
     for (size_t i = 0; i < stack->depth; i++) {
         const uint64_t *sum = sprof_map_get(&marking->inclusive, frames[i].function);
-        if (sum && *sum * 100 >= marking->own_work_ns * LOOP_PERCENT)
+        if (sum && *sum * 100 >= work_ns * LOOP_PERCENT)
             return frames[i].inner;
     }
     return stack->depth ? frames[stack->depth - 1].inner + 1 : 0;
@@ -152,6 +159,7 @@ static int mark_thread(struct marking *marking, size_t from, size_t to)
     int result = 0;
     sprof_map_clear(&marking->inclusive);
     marking->work_ns = marking->own_work_ns = marking->all_ns = marking->wanted_ns = 0;
+    marking->own_samples = 0;
     for (size_t i = from; i < to && !result; i++) {
         const struct why_sample *sample = &samples[marking->order[i]],
                                 *before = i > from ? &samples[marking->order[i - 1]] : NULL,

@@ -1,26 +1,11 @@
 #include "tests/unit/why/scene.h"
 
-/* Twenty functions of about equal weight below a loop, a millisecond each: `ms` in all. Which comes
- * next is as good as left to chance, and the same in each run. */
-static void spread(struct scene *scene, uint32_t thread, unsigned ms)
-{
-    static const char *const leaves[] = {"a0", "a1", "a2", "a3", "a4", "a5", "a6",
-                                         "a7", "a8", "a9", "b0", "b1", "b2", "b3",
-                                         "b4", "b5", "b6", "b7", "b8", "b9"};
-    for (unsigned i = 0; i < ms; i++) {
-        char stack[64];
-        scene->chance = scene->chance * 6364136223846793005u + 1442695040888963407u;
-        snprintf(stack, sizeof stack, "main handle %s", leaves[(scene->chance >> 33) % 20]);
-        scene_work(scene, thread, 1, stack);
-    }
-}
-
 static void test_a_hot_loop_is_named(void)
 {
     struct scene scene = {0};
     const uint32_t thread = scene_thread(&scene, "prog");
     for (int i = 0; i < 100; i++) {
-        spread(&scene, thread, 7);
+        scene_spread(&scene, thread, 7);
         scene_work(&scene, thread, 3, "main handle route apply");
     }
     scene_says(&scene, "apply computes");
@@ -40,7 +25,7 @@ static void test_what_is_spread_is_not_named(void)
 {
     struct scene scene = {0};
     const uint32_t thread = scene_thread(&scene, "prog");
-    spread(&scene, thread, 2000);
+    scene_spread(&scene, thread, 2000);
     struct why_verdict verdict = scene_judge(&scene);
     CU_ASSERT_EQUAL(verdict.answer, WHY_FLAT);
     CU_ASSERT_STRING_EQUAL(scene.table.functions.items[verdict.below].name, "handle");
@@ -72,7 +57,7 @@ static void test_causes_have_words(void)
         struct scene scene = {0};
         const uint32_t thread = scene_thread(&scene, "prog");
         for (int n = 0; n < 100; n++) {
-            spread(&scene, thread, 6);
+            scene_spread(&scene, thread, 6);
             for (int k = 0; k < 4; k++)
                 scene_add(&scene, thread, cases[i].cause, MS, cases[i].stack);
         }
@@ -87,7 +72,7 @@ static void test_a_thread_without_a_cpu_makes_no_culprit(void)
     struct scene scene = {0};
     const uint32_t thread = scene_thread(&scene, "prog");
     for (int i = 0; i < 100; i++) {
-        spread(&scene, thread, 20);
+        scene_spread(&scene, thread, 20);
         scene_add(&scene, thread, WHY_READY, 90 * MS, "main handle a0");
     }
     struct why_verdict verdict = scene_judge(&scene);
@@ -103,7 +88,7 @@ static void test_a_sleep_that_ends_without_a_cpu_is_named(void)
     struct scene scene = {0};
     const uint32_t thread = scene_thread(&scene, "prog");
     for (int i = 0; i < 100; i++) {
-        spread(&scene, thread, 6);
+        scene_spread(&scene, thread, 6);
         scene_add(&scene, thread, WHY_SLEEP, 4 * MS, "main handle load fill:usleep");
         scene_add(&scene, thread, WHY_READY, 400 * MS, "main handle load fill:usleep");
     }
@@ -135,111 +120,10 @@ static void test_nothing_but_ready_is_starved(void)
     struct scene scene = {0};
     const uint32_t thread = scene_thread(&scene, "prog");
     for (int i = 0; i < 10; i++) {
-        spread(&scene, thread, 2);
+        scene_spread(&scene, thread, 2);
         scene_add(&scene, thread, WHY_READY, 200 * MS, "main handle a0");
     }
     scene_says(&scene, "It has no CPU for 99 % of the time in which it wants one");
-    why_table_release(&scene.table);
-}
-
-/* A server that waits for requests in its loop, and threads that only wait. */
-static void test_waits_for_work_are_idle(void)
-{
-    struct scene scene = {0};
-    const uint32_t worker = scene_thread(&scene, "worker");
-    const uint32_t acceptor = scene_thread(&scene, "acceptor");
-    for (int i = 0; i < 100; i++) {
-        scene_add(&scene, worker, WHY_POLL, 90 * MS, "main wait_work:epoll_wait");
-        spread(&scene, worker, 7);
-        scene_work(&scene, worker, 3, "main handle route apply");
-        scene_add(&scene, acceptor, WHY_PEER, 100 * MS, "acceptor listen_to take:accept");
-    }
-    scene_says(&scene, "apply computes");
-    struct why_verdict verdict = scene_judge(&scene);
-    CU_ASSERT_EQUAL(verdict.idle_ns, 19000 * (uint64_t)MS);
-    CU_ASSERT_EQUAL(verdict.useful_ns, 1000 * (uint64_t)MS);
-    why_verdict_release(&verdict);
-    why_table_release(&scene.table);
-}
-
-/* A thread that makes jobs for others, with pauses, works less than it took to load its libraries.
- */
-static void test_pauses_between_jobs_are_idle(void)
-{
-    struct scene scene = {0};
-    const uint32_t producer = scene_thread(&scene, "main"), worker = scene_thread(&scene, "worker");
-    scene_add(&scene, producer, WHY_COMPUTES, 50 * MS, ":_dl_start");
-    for (int i = 0; i < 100; i++) {
-        scene_work(&scene, producer, 1, "main fill_queue:pthread_cond_broadcast");
-        scene_add(&scene, producer, WHY_SLEEP, 9 * MS, "main fill_queue:usleep");
-        spread(&scene, worker, 5);
-        scene_work(&scene, worker, 5, "run_jobs apply");
-    }
-    scene_says(&scene, "apply computes");
-    struct why_verdict verdict = scene_judge(&scene);
-    CU_ASSERT_EQUAL(verdict.idle_ns, 900 * (uint64_t)MS);
-    why_verdict_release(&verdict);
-    why_table_release(&scene.table);
-}
-
-/* A shell that reads what its child writes, deep below its loop, is not slow by that. */
-static void test_waits_for_children_are_idle(void)
-{
-    struct scene scene = {0};
-    const uint32_t shell = scene_thread(&scene, "shell"), child = scene_thread(&scene, "child");
-    scene.table.threads.items[shell].has_children = true;
-    for (int i = 0; i < 100; i++) {
-        scene_work(&scene, shell, 1, "main run expand");
-        scene_add(&scene, shell, WHY_PEER, 9 * MS, "main run expand substitute get fill:read");
-        scene.table.samples.items[scene.table.samples.count - 1].word =
-            why_add_word(&scene.table, "read");
-        spread(&scene, child, 5);
-        scene_work(&scene, child, 5, "main handle apply");
-    }
-    scene_says(&scene, "apply computes");
-    why_table_release(&scene.table);
-}
-
-/* Nor is the time that the kernel takes to put a thread to sleep that waits for work. */
-static void test_the_work_of_waiting_is_none(void)
-{
-    struct scene scene = {0};
-    const uint32_t thread = scene_thread(&scene, "worker");
-    for (int i = 0; i < 200; i++) {
-        scene_add(&scene, thread, WHY_SLEEP, MS, "main wait_work:usleep");
-        scene_add(&scene, thread, WHY_CALLS_SYSTEM, MS, "main wait_work:usleep");
-        spread(&scene, thread, 5);
-    }
-    struct why_verdict verdict = scene_judge(&scene);
-    CU_ASSERT_EQUAL(verdict.answer, WHY_FLAT);
-    CU_ASSERT_EQUAL(verdict.useful_ns, 1000 * (uint64_t)MS);
-    why_verdict_release(&verdict);
-    why_table_release(&scene.table);
-}
-
-static void test_a_program_without_work_is_idle(void)
-{
-    struct scene scene = {0};
-    const uint32_t worker = scene_thread(&scene, "worker");
-    for (int i = 0; i < 10; i++) {
-        scene_add(&scene, worker, WHY_POLL, 300 * MS, "main wait_work:epoll_wait");
-        scene_work(&scene, worker, 1, "main handle");
-    }
-    scene_says(&scene, "Nothing: its threads are idle for 100 % of their time; wait_work waits "
-                       "for events in epoll_wait");
-    why_table_release(&scene.table);
-}
-
-/* A little work, and nothing is known of what its threads wait for: that is not idleness. */
-static void test_a_little_work_is_no_idleness(void)
-{
-    struct scene scene = {0};
-    const uint32_t worker = scene_thread(&scene, "worker");
-    scene_work(&scene, worker, 2, "main handle");
-    scene.table.duration_ns = 1000 * (uint64_t)MS;
-    struct why_verdict verdict = scene_judge(&scene);
-    CU_ASSERT_EQUAL(verdict.answer, WHY_TOO_FEW);
-    why_verdict_release(&verdict);
     why_table_release(&scene.table);
 }
 
@@ -254,7 +138,7 @@ static void test_few_samples_ask_for_more(void)
 {
     struct scene scene = {0};
     const uint32_t thread = scene_thread(&scene, "prog");
-    spread(&scene, thread, 13);
+    scene_spread(&scene, thread, 13);
     scene_work(&scene, thread, 2, "main handle route apply");
     struct why_verdict verdict = scene_judge(&scene);
     CU_ASSERT_EQUAL(verdict.answer, WHY_TOO_FEW);
@@ -273,7 +157,7 @@ static void test_few_samples_ask_for_more(void)
 static void contend(struct scene *scene, uint32_t worker, uint32_t other, const char *holder)
 {
     for (int i = 0; i < 100; i++) {
-        spread(scene, worker, 6);
+        scene_spread(scene, worker, 6);
         scene_add(scene, worker, WHY_LOCK, 4 * MS, "main handle store:pthread_mutex_lock");
         scene_add(scene, other, WHY_SLEEP, 6 * MS, "background:usleep");
         scene_work(scene, other, 4, holder);
@@ -294,7 +178,6 @@ static void test_a_lock_is_named_with_its_holder(void)
     why_table_release(&scene.table);
 }
 
-/* A thread that always computes holds nothing. */
 /* The lock is awaited all along, by looks that come earlier and later than they should. */
 static void check_looks(unsigned threads)
 {
@@ -329,14 +212,15 @@ static void test_looks_at_a_lock(void)
     check_looks(3); /* of which each look is at one */
 }
 
+/* A thread that always computes holds nothing. */
 static void test_a_busy_thread_is_no_holder(void)
 {
     struct scene scene = {0};
     const uint32_t worker = scene_thread(&scene, "worker"), other = scene_thread(&scene, "busy");
     for (int i = 0; i < 100; i++) {
-        spread(&scene, worker, 6);
+        scene_spread(&scene, worker, 6);
         scene_add(&scene, worker, WHY_LOCK, 14 * MS, "main handle store:pthread_mutex_lock");
-        spread(&scene, other, 20);
+        scene_spread(&scene, other, 20);
     }
     scene_says(&scene,
                "store waits for a lock in pthread_mutex_lock; no sample shows what holds it");
@@ -352,7 +236,7 @@ static void test_holders_may_rotate(void)
     for (int i = 0; i < 4; i++)
         others[i] = scene_thread(&scene, "pool");
     for (int i = 0; i < 100; i++) {
-        spread(&scene, worker, 6);
+        scene_spread(&scene, worker, 6);
         scene_add(&scene, worker, WHY_LOCK, 4 * MS, "main handle store:pthread_mutex_lock");
         for (int k = 0; k < 4; k++) {
             scene_add(&scene, others[k], WHY_CONDITION, 6 * MS, "pool next:pthread_cond_wait");
@@ -432,7 +316,7 @@ static void test_the_waiter_comes_before_its_holder(void)
     struct scene scene = {0};
     const uint32_t worker = scene_thread(&scene, "worker"), other = scene_thread(&scene, "back");
     for (int i = 0; i < 100; i++) {
-        spread(&scene, worker, 5);
+        scene_spread(&scene, worker, 5);
         scene_add(&scene, worker, WHY_LOCK, 5 * MS, "main handle store:pthread_mutex_lock");
         scene_add(&scene, other, WHY_SLEEP, 3 * MS, "background:usleep");
         scene_work(&scene, other, 7, "background update flush");
@@ -450,7 +334,7 @@ static void test_a_small_lock_is_not_preferred(void)
     for (int i = 0; i < 100; i++) {
         scene_work(&scene, worker, 7, "main handle apply");
         scene_add(&scene, worker, WHY_LOCK, 3 * MS, "main handle store:pthread_mutex_lock");
-        spread(&scene, other, 10);
+        scene_spread(&scene, other, 10);
     }
     scene_says(&scene, "apply computes");
     why_table_release(&scene.table);
@@ -481,7 +365,7 @@ static void check_one_thread_of_several(int rounds)
         threads[i] = scene_thread(&scene, "worker");
     for (int i = 0; i < rounds; i++)
         for (int k = 0; k < 12; k++) {
-            spread(&scene, threads[k], 6);
+            scene_spread(&scene, threads[k], 6);
             if (k == 3)
                 scene_work(&scene, threads[k], 4, "main handle route apply");
             else
@@ -506,9 +390,9 @@ static void test_bursts_are_said_to_be_so(void)
     struct scene scene = {0};
     const uint32_t thread = scene_thread(&scene, "prog");
     for (int i = 0; i < 3; i++) {
-        spread(&scene, thread, 330);
+        scene_spread(&scene, thread, 330);
         scene_work(&scene, thread, 70, "main handle route apply");
-        spread(&scene, thread, 100);
+        scene_spread(&scene, thread, 100);
     }
     scene_says(&scene, "apply computes, in bursts");
     why_table_release(&scene.table);
@@ -522,7 +406,7 @@ static void test_one_of_two(void)
     for (int i = 0; i < 100; i++) {
         scene_work(&scene, thread, 4, "main handle sort");
         scene_work(&scene, thread, 4, "main handle merge");
-        spread(&scene, thread, 2);
+        scene_spread(&scene, thread, 2);
     }
     struct why_verdict verdict = scene_judge(&scene);
     CU_ASSERT_EQUAL(verdict.answer, WHY_FUNCTION);
@@ -599,12 +483,6 @@ void sprof_suite_why_judge(void)
                 test_a_sleep_that_ends_without_a_cpu_is_named);
     CU_add_test(suite, "no function has most of the time", test_no_function_has_most);
     CU_add_test(suite, "nothing but ready is starved", test_nothing_but_ready_is_starved);
-    CU_add_test(suite, "waits for work are idle", test_waits_for_work_are_idle);
-    CU_add_test(suite, "pauses between jobs are idle", test_pauses_between_jobs_are_idle);
-    CU_add_test(suite, "waits for children are idle", test_waits_for_children_are_idle);
-    CU_add_test(suite, "the work of waiting is none", test_the_work_of_waiting_is_none);
-    CU_add_test(suite, "a program without work is idle", test_a_program_without_work_is_idle);
-    CU_add_test(suite, "a little work is no idleness", test_a_little_work_is_no_idleness);
     CU_add_test(suite, "without samples nothing is said", test_without_samples_nothing_is_said);
     CU_add_test(suite, "few samples ask for more", test_few_samples_ask_for_more);
     CU_add_test(suite, "a lock is named with its holder", test_a_lock_is_named_with_its_holder);

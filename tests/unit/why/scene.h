@@ -84,6 +84,21 @@ static inline void scene_work(struct scene *scene, uint32_t thread, unsigned ms,
         scene_add(scene, thread, WHY_COMPUTES, MS, stack);
 }
 
+/* Twenty functions of about equal weight below a loop, a millisecond each: `ms` in all. Which comes
+ * next is as good as left to chance, and the same in each run. */
+static inline void scene_spread(struct scene *scene, uint32_t thread, unsigned ms)
+{
+    static const char *const leaves[] = {"a0", "a1", "a2", "a3", "a4", "a5", "a6",
+                                         "a7", "a8", "a9", "b0", "b1", "b2", "b3",
+                                         "b4", "b5", "b6", "b7", "b8", "b9"};
+    for (unsigned i = 0; i < ms; i++) {
+        char stack[64];
+        scene->chance = scene->chance * 6364136223846793005u + 1442695040888963407u;
+        snprintf(stack, sizeof stack, "main handle %s", leaves[(scene->chance >> 33) % 20]);
+        scene_work(scene, thread, 1, stack);
+    }
+}
+
 static inline int scene_by_end(const void *left, const void *right)
 {
     const struct why_sample *a = left, *b = right;
