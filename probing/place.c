@@ -215,12 +215,13 @@ static int place_copies(struct writing *writing, struct probing_file *file)
 static int place_jumps(const struct writing *writing, const struct probing_file *file)
 {
     struct probing_program *program = writing->program;
+    const bool is_quiet = probing_is_quiet(program);
     int result = 0;
     for (size_t i = file->first; i < file->first + file->count && !result; i++) {
         struct probing_probe *probe = &program->probes.items[i];
         probe->is_placed = probe->jump[0] != 0;
         probe->is_restored = false;
-        probe->rests = probe->is_placed && probing_rests_at_once(program, probe);
+        probe->rests = probe->is_placed && probing_rests_at_once(program, probe, is_quiet);
         probing_check_spare(program, probe);
         if (probe->is_placed)
             probing_note_site_of(program, i);

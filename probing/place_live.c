@@ -473,9 +473,10 @@ static void release(struct placing *placing)
 static int place_first(struct probing_program *program, size_t first, size_t count, bool begins,
                        struct sprof_error *error)
 {
+    const bool is_quiet = probing_is_quiet(program);
     for (size_t i = first; i < first + count; i++) {
         struct probing_probe *probe = &program->probes.items[i];
-        probe->rests = probe->jump[0] && probing_rests_at_once(program, probe);
+        probe->rests = probe->jump[0] && probing_rests_at_once(program, probe, is_quiet);
         probe->is_placed |= probe->rests;
         probing_check_spare(program, probe);
     }

@@ -45,10 +45,15 @@ bool probing_stays_on(const struct probing_probe *probe);
 /* Whether the probe has work now. */
 bool probing_is_wanted(const struct probing_program *program, size_t number);
 
-bool probing_may_rest(const struct probing_program *program, const struct probing_probe *probe);
+/* Whether no call is open, and none begins, so that probes for left frames may rest. It adds up all
+ * probes' calls: those who look at each probe ask once. */
+bool probing_is_quiet(const struct probing_program *program);
 
-bool probing_rests_at_once(const struct probing_program *program,
-                           const struct probing_probe *probe);
+bool probing_may_rest(const struct probing_program *program, const struct probing_probe *probe,
+                      bool is_quiet);
+
+bool probing_rests_at_once(const struct probing_program *program, const struct probing_probe *probe,
+                           bool is_quiet);
 
 /* Whether functions that are not chosen get spare probes. */
 bool probing_has_spares(const struct probing_program *program);

@@ -14,13 +14,14 @@ enum { STOP_SHARE = 100 /* threads stand still at most 1/STOP_SHARE of the time 
 /* == Resting == */
 
 /* The governor's probes are due at once. Mode coverage removes probes instead. */
-static bool is_due(const struct probing_program *program, const struct probing_probe *probe)
+static bool is_due(const struct probing_program *program, const struct probing_probe *probe,
+                   bool is_quiet)
 {
     const bool is_governed =
         probe->governed == PROBING_GOVERNED_OFF && program->mode != TRACE_COVERAGE;
     return probe->off_ns &&
            (is_governed || program->times.now_ns - probe->off_ns >= program->options.rest_ns) &&
-           probing_may_rest(program, probe);
+           probing_may_rest(program, probe, is_quiet);
 }
 
 static struct inject_changed changed_by(const struct probing_program *program,
@@ -65,9 +66,11 @@ void probing_note_rest(struct probing_probe *probe)
 static int list_due(struct taking *taking)
 {
     const struct probing_program *program = taking->program;
+    const bool is_quiet = probing_is_quiet(program);
     for (size_t i = 0; i < program->probes.count; i++) {
         const struct probing_probe *probe = &program->probes.items[i];
-        if (is_due(program, probe) && sprof_vec_push(&taking->changes, changed_by(program, probe)))
+        if (is_due(program, probe, is_quiet) &&
+            sprof_vec_push(&taking->changes, changed_by(program, probe)))
             return SPROF_ENOMEM;
     }
     inject_changes_sort(&taking->changes);
@@ -90,9 +93,10 @@ static int take_back(struct taking *taking)
     inject_stop_note(&taking->stop, &program->process.stopped_ns);
     program->resting.next_ns =
         sprof_clock_monotonic_ns() + taking->stop.longest_ns * (STOP_SHARE - 1);
+    const bool is_quiet = probing_is_quiet(program);
     for (size_t i = 0; i < program->probes.count; i++) {
         struct probing_probe *probe = &program->probes.items[i];
-        if (is_due(program, probe) && (taking->is_done || is_back(taking, probe)))
+        if (is_due(program, probe, is_quiet) && (taking->is_done || is_back(taking, probe)))
             probing_note_rest(probe);
     }
     return 0;
@@ -112,13 +116,13 @@ static void rest(struct probing_program *program)
     sprof_vec_release(&taking.changes);
 }
 
-static bool note_off(struct probing_program *program, size_t number)
+static bool note_off(struct probing_program *program, size_t number, bool is_quiet)
 {
     struct probing_probe *probe = &program->probes.items[number];
     const bool is_off = probe->is_placed && !probe->is_restored && !probe->rests &&
                         !probing_is_wanted(program, number);
     probe->off_ns = !is_off ? 0 : probe->off_ns ? probe->off_ns : program->times.now_ns;
-    return is_due(program, probe);
+    return is_due(program, probe, is_quiet);
 }
 
 static bool is_any_due(struct probing_program *program)
@@ -126,8 +130,9 @@ static bool is_any_due(struct probing_program *program)
     size_t due = 0;
     if (program->options.rest_ns == TRACE_NEVER || program->process.code_fd <= 0)
         return false;
+    const bool is_quiet = probing_is_quiet(program);
     for (size_t i = 0; i < program->probes.count; i++)
-        due += note_off(program, i);
+        due += note_off(program, i, is_quiet);
     return due > 0;
 }
 

@@ -61,14 +61,19 @@ bool probing_is_wanted(const struct probing_program *program, size_t number)
                : atomic_load(&program->process.shared->tiers[number]) != PROBE_OFF;
 }
 
-/* Probes for left frames rest only if no call is open. A clear hides open calls. */
-bool probing_may_rest(const struct probing_program *program, const struct probing_probe *probe)
+/* A clear hides open calls. */
+bool probing_is_quiet(const struct probing_program *program)
+{
+    return program->paused && !program->times.cleared.ns && !probing_calls_sum(program).in_flight;
+}
+
+bool probing_may_rest(const struct probing_program *program, const struct probing_probe *probe,
+                      bool is_quiet)
 {
     return program->options.rest_ns != TRACE_NEVER && program->process.code_fd > 0 &&
            program->way->can_rest && !program->points && !program->executable.is_replaced &&
            !probe->is_restored && probing_can_place_live(program, probe) &&
-           (!probing_stays_on(probe) || (program->paused && !program->times.cleared.ns &&
-                                         !probing_calls_sum(program).in_flight));
+           (is_quiet || !probing_stays_on(probe));
 }
 
 bool probing_has_spares(const struct probing_program *program)
@@ -86,9 +91,11 @@ void probing_check_spare(const struct probing_program *program, struct probing_p
     memset(probe->jump, 0, sizeof probe->jump);
 }
 
-bool probing_rests_at_once(const struct probing_program *program, const struct probing_probe *probe)
+bool probing_rests_at_once(const struct probing_program *program, const struct probing_probe *probe,
+                           bool is_quiet)
 {
-    return (probe->is_spare || program->resting.at_once) && probing_may_rest(program, probe);
+    return (probe->is_spare || program->resting.at_once) &&
+           probing_may_rest(program, probe, is_quiet);
 }
 
 bool probing_may_be_called(const struct plan_function *function)

@@ -120,16 +120,18 @@ static bool take_back(struct trace_session *session, int memory_fd, struct probi
                (ssize_t)sizeof there;
 }
 
-static bool is_to_go(const struct trace_session *session, const struct probing_probe *probe)
+static bool is_to_go(const struct trace_session *session, const struct probing_probe *probe,
+                     bool is_quiet)
 {
     return probe->is_placed && !probe->rests && probe->governed == PROBING_GOVERNED_OFF &&
-           !probing_may_rest(&session->probing, probe);
+           !probing_may_rest(&session->probing, probe, is_quiet);
 }
 
 static bool is_any_to_go(const struct trace_session *session)
 {
+    const bool is_quiet = probing_is_quiet(&session->probing);
     for (size_t i = 0; i < session->probes.count; i++)
-        if (is_to_go(session, &session->probes.items[i]))
+        if (is_to_go(session, &session->probes.items[i], is_quiet))
             return true;
     return false;
 }
@@ -143,9 +145,10 @@ static void remove_stopped(void *context)
 {
     const struct removing *removing = context;
     struct trace_session *session = removing->session;
+    const bool is_quiet = probing_is_quiet(&session->probing);
     for (size_t i = 0; i < session->probes.count; i++) {
         struct probing_probe *probe = &session->probes.items[i];
-        if (is_to_go(session, probe) && !take_back(session, removing->memory_fd, probe))
+        if (is_to_go(session, probe, is_quiet) && !take_back(session, removing->memory_fd, probe))
             break;
     }
 }

@@ -78,25 +78,25 @@ static void test_rest(void)
     struct fixture fixture;
     make(&fixture, nops, 0x1000);
     struct probing_program *session = &fixture.session;
-    CU_ASSERT_TRUE(probing_may_rest(session, fixture.probe));
+    CU_ASSERT_TRUE(probing_may_rest(session, fixture.probe, probing_is_quiet(session)));
     session->way = &stays;
-    CU_ASSERT_FALSE(probing_may_rest(session, fixture.probe));
+    CU_ASSERT_FALSE(probing_may_rest(session, fixture.probe, probing_is_quiet(session)));
     session->way = &can_rest;
     session->options.rest_ns = TRACE_NEVER;
-    CU_ASSERT_FALSE(probing_may_rest(session, fixture.probe));
+    CU_ASSERT_FALSE(probing_may_rest(session, fixture.probe, probing_is_quiet(session)));
     session->options.rest_ns = 1;
     session->process.code_fd = -1;
-    CU_ASSERT_FALSE(probing_may_rest(session, fixture.probe));
+    CU_ASSERT_FALSE(probing_may_rest(session, fixture.probe, probing_is_quiet(session)));
     session->process.code_fd = 3;
     session->executable.is_replaced = true;
-    CU_ASSERT_FALSE(probing_may_rest(session, fixture.probe));
+    CU_ASSERT_FALSE(probing_may_rest(session, fixture.probe, probing_is_quiet(session)));
     session->executable.is_replaced = false;
     fixture.probe->is_restored = true;
-    CU_ASSERT_FALSE(probing_may_rest(session, fixture.probe));
+    CU_ASSERT_FALSE(probing_may_rest(session, fixture.probe, probing_is_quiet(session)));
     fixture.probe->is_restored = false;
-    CU_ASSERT_FALSE(probing_rests_at_once(session, fixture.probe));
+    CU_ASSERT_FALSE(probing_rests_at_once(session, fixture.probe, probing_is_quiet(session)));
     session->resting.at_once = true;
-    CU_ASSERT_TRUE(probing_rests_at_once(session, fixture.probe));
+    CU_ASSERT_TRUE(probing_rests_at_once(session, fixture.probe, probing_is_quiet(session)));
     release(&fixture);
 }
 
@@ -108,16 +108,16 @@ static void test_rest_of_leaving(void)
     struct probing_program *session = &fixture.session;
     fixture.probe->tier = PROBE_LEAVE;
     CU_ASSERT_TRUE(probing_stays_on(fixture.probe));
-    CU_ASSERT_FALSE(probing_may_rest(session, fixture.probe));
+    CU_ASSERT_FALSE(probing_may_rest(session, fixture.probe, probing_is_quiet(session)));
     CU_ASSERT_TRUE(probing_is_wanted(session, 0));
     session->paused = true;
     CU_ASSERT_FALSE(probing_is_wanted(session, 0));
-    CU_ASSERT_TRUE(probing_may_rest(session, fixture.probe));
+    CU_ASSERT_TRUE(probing_may_rest(session, fixture.probe, probing_is_quiet(session)));
     fixture.probe->sums.in_flight = 1;
-    CU_ASSERT_FALSE(probing_may_rest(session, fixture.probe));
+    CU_ASSERT_FALSE(probing_may_rest(session, fixture.probe, probing_is_quiet(session)));
     fixture.probe->sums.in_flight = 0;
     session->times.cleared.ns = 1; /* calls from before may be open */
-    CU_ASSERT_FALSE(probing_may_rest(session, fixture.probe));
+    CU_ASSERT_FALSE(probing_may_rest(session, fixture.probe, probing_is_quiet(session)));
     release(&fixture);
 }
 
