@@ -10,6 +10,7 @@ work=$(mktemp -d)
 chmod 755 "$work"
 cd "$work" || exit 1
 children=()
+elsewhere=() # files of the test that are not in its directory
 
 finish() {
     local result=$?
@@ -19,7 +20,7 @@ finish() {
         kill -9 "$child" 2>/dev/null
     done
     wait 2>/dev/null
-    cd / && rm -rf "$work"
+    cd / && rm -rf "$work" "${elsewhere[@]}"
     exit "$result"
 }
 trap finish EXIT
