@@ -3,12 +3,14 @@
 
 rules.py SEED PROGRAMS SPROF [JOBS]
 
-The programs are those of jumps.py, in C or C++, some with threads or coroutines, whose functions take and return values of some type,
-and set errno. They note arguments, results and exceptions, too. Each is traced twice with the same random rules: so that calls which
-meet none leave no row; and with all calls in the recording; some with figures by caller or path, too. What depends on no time follows from the notes alone, in both. Times and
-ranks by time are those of the rows: of the whole log all calls' rules follow from it. It prints how many programs were equal. So many jobs check programs at once: one, if none are given."""
+The programs are those of jumps.py, in C or C++, some with threads or coroutines, whose functions take and return
+values of some type, and set errno. They note arguments, results and exceptions, too. Each is traced twice with the
+same random rules: so that calls which meet none leave no row; and with all calls in the recording; some with figures
+by caller or path, too. What depends on no time follows from the notes alone, in both. Times and ranks by time are
+those of the rows: of the whole log all calls' rules follow from it. It prints how many programs were equal. So many
+jobs check programs at once: one, if none are given."""
+import concurrent.futures
 import functools
-import multiprocessing
 import os
 import random
 import re
@@ -489,8 +491,8 @@ def check_one(sprof, seed):
 def main():
     first, programs, sprof = int(sys.argv[1]), int(sys.argv[2]), os.path.abspath(sys.argv[3])
     jobs = int(sys.argv[4]) if len(sys.argv) > 4 else 1
-    with multiprocessing.Pool(jobs) as pool:
-        rows = pool.map(functools.partial(check_one, sprof), range(first, first + programs), 1)
+    with concurrent.futures.ProcessPoolExecutor(jobs) as pool:  # it fails where a process of it is killed
+        rows = list(pool.map(functools.partial(check_one, sprof), range(first, first + programs)))
     equal = sum(row is not None for row in rows)
     rows = sum(row or 0 for row in rows)
     print(f"{equal} of {programs} random programs have the rows of their whole logs, filtered ({rows} rows)")
