@@ -126,7 +126,7 @@ END
     sql program.db "SELECT word1, word2, word3, word4, word5, word6 FROM v_call WHERE function = 'six'" >found
     grep -qix '0x1|0xffffffffffffffff|0x123456789a|0x4|0x5|0x6' found || fail "other words: $(cat found)"
     expect 0 "$SPROF" script program.db
-    grep -qE '^ +[0-9.]+ s +[0-9.]+ [nµm]?s +middle \(0x5, .* → exception$' out || fail "no flow in the text"
+    grep -qE '^ +[0-9.]+ s +[0-9.]+ [nµm]?s +middle \(0x5, .* → exception(  · (waited|ready) [^→]*)?$' out || fail "no flow in the text"
     expect 0 "$SPROF" script program.db --thread "$(sql program.db 'SELECT DISTINCT tid FROM v_call WHERE tid <> pid')"
     [ "$(grep -c hot out)" = 10 ] && ! grep -q main out || fail "not the thread's calls alone"
     expect 2 "$SPROF" script program.db --focus main && said 'v_call'
