@@ -36,7 +36,7 @@ struct writing {
     struct otlp_output output;
     const struct report_dataset *dataset;
     struct export_labels labels;
-    struct sprof_arena label_names; /* of the others */
+    struct sprof_arena label_names; /* keys of labels, which `label` borrows */
     Otlp__Scope scope;
     struct attributes attributes; /* of the span or resource at hand */
     uint32_t process;             /* whose spans are being written; 0: none yet */
