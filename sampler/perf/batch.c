@@ -62,6 +62,7 @@ int perf_batch_look(struct source *opened, uint64_t now_ns, const struct pollfd 
     source->progress.seen_ns = now_ns;
     source->progress.horizon_ns = now_ns - PERF_SLACK_NS;
     perf_jitter_look(source, now_ns);
+    perf_hotplug_look(source, now_ns);
     off_cpu_threshold_govern(&source->switches.threshold, source->switches.kept, now_ns);
     return 0;
 }

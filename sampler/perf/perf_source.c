@@ -81,6 +81,7 @@ static void perf_free(struct source *opened)
     sprof_map_release(&source->event_numbers);
     perf_config_release(&source->config);
     perf_switches_release(&source->switches);
+    perf_hotplug_release(&source->hotplug);
     sprof_vec_release(&source->pauses.items);
     sprof_map_release(&source->jitter.event_index);
     sprof_map_release(&source->thread_events.event_tid);

@@ -9,6 +9,7 @@
 #include "sampler/perf/event_config.h"
 #include "sampler/perf/filter_bpf.h"
 #include "sampler/perf/filter_loading.h"
+#include "sampler/perf/hotplug.h"
 #include "sampler/perf/machine.h"
 #include "sampler/perf/members.h"
 #include "sampler/perf/stack_tail_bpf.h"
@@ -163,6 +164,7 @@ struct perf_source {
     struct perf_jitter jitter;
     struct perf_pauses pauses;
     struct perf_losses losses;
+    struct perf_hotplug hotplug;
 
     struct perf_progress progress;
     struct perf_batch batch;

@@ -178,7 +178,34 @@ case_terminate() {
     [ $status = 143 ] || fail "exit status $status"
 }
 
-cases=(record programs record_pid record_pc sigprof wall wall_pid lowered_rate trace trace_pid trace_uprobe page terminate
+case_cpu_offline() { # a CPU that comes back is sampled again, and what begins on it then has names
+    local online=/sys/devices/system/cpu/cpu1/online targets recorder late result i
+    since 5 17 || return 0 # without the programs these rates lose too much in an emulated machine
+    [ -e $online ] || fail "there is no second CPU that can go offline" || return
+    "$vm/split" forever >/dev/null & targets=$!
+    "$vm/split" forever >/dev/null & targets+=" $!"
+    sprof record -a -F 49 --duration 14 -o q.db >out 2>err &
+    recorder=$!
+    for ((i = 0; i < 300; i++)); do
+        sprof ctl -i q.db status >/dev/null 2>&1 && break
+        sleep 0.1
+    done
+    sleep 2
+    echo 0 >$online && sleep 2 && echo 1 >$online || fail "the CPU does not go and come back"
+    sleep 2
+    taskset -c 1 "$vm/split" forever >/dev/null & late=$!
+    targets+=" $late"
+    wait $recorder || fail "$(cat err)"
+    expect 0 sprof sql -i q.db "SELECT count(*) FROM v_sample WHERE cpu = 1 AND pid = $late" && cp out samples &&
+        { [ "$(tail -n 1 samples)" -ge 20 ] || fail "$(tail -n 1 samples) samples on the CPU that came back"; } &&
+        expect 0 sprof report -i q.db --process $late --limit 60 && says delta out
+    result=$?
+    [ -z "$why" ] || result=1
+    kill $targets && wait $targets 2>/dev/null
+    return $result
+}
+
+cases=(record programs record_pid record_pc sigprof wall wall_pid lowered_rate trace trace_pid trace_uprobe page terminate cpu_offline
     user user_limit user_refused)
 [ $# = 0 ] || cases=("$@")
 paranoid=$(cat /proc/sys/kernel/perf_event_paranoid)
