@@ -165,6 +165,8 @@ static int take_source(struct collecting *collecting, const char *path)
     if (fd == -EPERM)
         return tell_missing(collecting, path,
                             "not all users may read this source: name its directory with --source");
+    if (fd == -EMFILE || fd == -ENFILE)
+        return tell_missing(collecting, path, "too many files are open: raise `ulimit -n`");
     if (fd < 0 && fd != -EINVAL)
         return 0; /* libraries rarely come with theirs */
     const bool is_text = fd >= 0 && !fstat(fd, &facts) && facts.st_size <= largest_source;

@@ -5,7 +5,7 @@
 #include <string.h>
 
 enum {
-    INDEX_VERSION = 6,    /* raised whenever something else is stored */
+    INDEX_VERSION = 7,    /* raised whenever something else is stored */
     RANGES_MAX = 1 << 16, /* of one piece: a look-up goes through them */
     WORK_MAX = 1 << 28,   /* calls and ranges to check: pieces may share them */
 };

@@ -11,7 +11,7 @@ enum { WORKS_PER_MILLE = 2 };
 enum { LOOP_PERCENT = 95 };
 
 /* As much work in the application shows where the loop is; fewer samples all pass by chance. */
-enum { ENOUGH_OWN_SAMPLES = 20 };
+enum { ENOUGH_OWN_SAMPLES = 5 };
 
 struct marking {
     struct why_table *table;

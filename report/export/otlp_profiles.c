@@ -1,6 +1,5 @@
-/* Profiles of OpenTelemetry (OTLP 1.10 and 1.11, protobuf): one ExportProfilesServiceRequest, which
- * a file holds, too. Each service of a whole machine is a resource. Samples of equal stack and
- * attributes are one. Samples and weights are a profile each: one has one kind of value. */
+/* OTLP profiles 1.10 and 1.11: an ExportProfilesServiceRequest, a resource for each service.
+ * Samples of equal stack and attributes are one. Samples and weights are a profile each. */
 #include "report/export/export.h"
 #include "report/export/labels.h"
 #include "report/export/packing.h"

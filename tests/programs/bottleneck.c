@@ -156,6 +156,7 @@ static void pool(void)
     pthread_t threads[THREADS];
     start_all(run_jobs, threads);
     for (int i = 0; i < rounds * 3; i++) {
+        SPIN(MS / 8); /* so that its own work has some samples */
         pthread_mutex_lock(&mutex);
         queued += 3; /* so that they work for longer than this sleeps */
         pthread_cond_broadcast(&is_filled);

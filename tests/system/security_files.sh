@@ -157,7 +157,7 @@ END
         (cd theirs && exec "${as_other[@]}" /usr/bin/python3 ../user/lease.py p.c p.debug "$map" 2>../lease.err) &
         child=$!
         children+=("$child")
-        wait_until 60 test -e theirs/leased || skip "no leases: $(cat lease.err)"
+        wait_until 60 test -e theirs/leased || { [ ! -e r.db ] || fail "no lease again: $(cat lease.err)"; skip "no leases: $(cat lease.err)"; }
         eval "run timeout -k 2 $seconds \"\$SPROF\" $command"
         [ "$status" = 0 ] || fail "sprof waits for a lease: exit status $status: $command"
         end_child
@@ -218,7 +218,7 @@ int main(int count, char **arguments)
         }
     }
     if (failed || write(ready, "ready", 5) != 5) return 2;
-    for (int round = 0, end = time(0) + 60; time(0) < end; round++) {
+    for (int round = 0, end = time(0) + 300; time(0) < end; round++) {
         const pid_t child = round % 4 ? -1 : fork();
         failed |= chroot(roots[round / (child ? 1 : 4) % 3]);
         for (int i = 0; i < (child ? 10 : 200); i++) sum = inner_work(sum), made(20000);
@@ -238,7 +238,8 @@ END
     for command in "record -p $target --children --duration 0.7 -o p.db" "why -p $target --no-probes --seconds 1 -o w.db" \
         "record -a --duration 0.5 -o a.db" "report -i p.db" "annotate inner_work -i p.db" "html -i p.db -o p.html"; do
         run timeout -k 2 25 "$SPROF" $command
-        [ "$status" = 0 ] || fail "exit status $status: $command"
+        # A busy machine may leave `why` too few samples.
+        [ "$status" = 0 ] || [ "$status ${command%% *}" = "3 why" ] || fail "exit status $status: $command"
         ! grep -aq 'secret of root' out err p.db* w.db* a.db* p.html 2>grep.err || fail "root's file is shown: $command"
     done
     kill -0 "$target" || fail "the program ended: $(cat p.err)"

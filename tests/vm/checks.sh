@@ -184,17 +184,23 @@ case_cpu_offline() { # a CPU that comes back is sampled again, and what begins o
     [ -e $online ] || fail "there is no second CPU that can go offline" || return
     "$vm/split" forever >/dev/null & targets=$!
     "$vm/split" forever >/dev/null & targets+=" $!"
-    sprof record -a -F 49 --duration 14 -o q.db >out 2>err &
+    sprof record -a -F 49 -o q.db >out 2>err &
     recorder=$!
     for ((i = 0; i < 300; i++)); do
         sprof ctl -i q.db status >/dev/null 2>&1 && break
         sleep 0.1
     done
-    sleep 2
-    echo 0 >$online && sleep 2 && echo 1 >$online || fail "the CPU does not go and come back"
-    sleep 2
+    sleep 1
+    for i in 1 2; do
+        echo 0 >$online && sleep 1.5 && echo 1 >$online && sleep 1.5 || fail "the CPU does not go and come back"
+    done
     taskset -c 1 "$vm/split" forever >/dev/null & late=$!
     targets+=" $late"
+    for ((i = 0; i < 60; i++)); do # until it has used a second of the CPU
+        [ "$(cut -d ' ' -f 14 "/proc/$late/stat")" -lt 100 ] || break
+        sleep 1
+    done
+    expect 0 sprof ctl -i q.db end
     wait $recorder || fail "$(cat err)"
     expect 0 sprof sql -i q.db "SELECT count(*) FROM v_sample WHERE cpu = 1 AND pid = $late" && cp out samples &&
         { [ "$(tail -n 1 samples)" -ge 20 ] || fail "$(tail -n 1 samples) samples on the CPU that came back"; } &&
