@@ -79,13 +79,26 @@ static void take(struct dwarf_entry *entry, uint16_t name, const struct dwarf_va
     }
 }
 
+/* None: the table that they would be in may not be there. */
+static const struct dwarf_step *steps_of(const struct dwarf *dwarf,
+                                         const struct dwarf_abbreviation *kind)
+{
+    return kind->step_count ? &dwarf->steps.items[kind->first_step] : NULL;
+}
+
+static const struct dwarf_abbreviation *kinds_of(const struct dwarf *dwarf,
+                                                 const struct dwarf_unit *unit)
+{
+    return unit->abbreviation_count ? &dwarf->abbreviations.items[unit->first_abbreviation] : NULL;
+}
+
 /* Goes past an entry whose attributes are not all of fixed size, and to its sibling where it names
  * one. Returns whether children follow. */
 static bool pass(const struct dwarf *dwarf, const struct dwarf_unit *unit,
                  struct sprof_reader *reader, const struct dwarf_abbreviation *kind,
                  uint64_t offset)
 {
-    const struct dwarf_step *steps = &dwarf->steps.items[kind->first_step];
+    const struct dwarf_step *steps = steps_of(dwarf, kind);
     struct dwarf_value value;
     for (uint32_t i = 0; i < kind->step_count; i++) {
         if (!take_step(dwarf, unit, reader, &steps[i], &value)) {
@@ -105,7 +118,7 @@ static bool read_entry(const struct dwarf *dwarf, const struct dwarf_unit *unit,
                        struct sprof_reader *reader, const struct dwarf_abbreviation *kind,
                        uint64_t offset, struct dwarf_entry *entry)
 {
-    const struct dwarf_step *steps = &dwarf->steps.items[kind->first_step];
+    const struct dwarf_step *steps = steps_of(dwarf, kind);
     struct dwarf_value value;
     *entry =
         (struct dwarf_entry){.offset = offset, .tag = kind->tag, .has_children = kind->children};
@@ -122,7 +135,7 @@ static bool read_entry(const struct dwarf *dwarf, const struct dwarf_unit *unit,
 bool symbolize_dwarf_entry_next(struct dwarf *dwarf, const struct dwarf_unit *unit, uint64_t offset,
                                 struct dwarf_entry *entry)
 {
-    const struct dwarf_abbreviation *kinds = dwarf->abbreviations.items + unit->first_abbreviation;
+    const struct dwarf_abbreviation *kinds = kinds_of(dwarf, unit);
     struct sprof_reader reader = reader_at(dwarf, unit, offset);
     uint64_t inside = 0; /* lists of children that have been entered and not been left */
     while (dwarf->steps_left && !reader.failed) {
@@ -154,7 +167,7 @@ bool symbolize_dwarf_entry_next(struct dwarf *dwarf, const struct dwarf_unit *un
 void symbolize_dwarf_each_child(struct dwarf *dwarf, const struct dwarf_unit *unit, uint64_t offset,
                                 dwarf_child *child, void *context)
 {
-    const struct dwarf_abbreviation *kinds = dwarf->abbreviations.items + unit->first_abbreviation;
+    const struct dwarf_abbreviation *kinds = kinds_of(dwarf, unit);
     struct sprof_reader reader = reader_at(dwarf, unit, offset);
     uint64_t inside = 0; /* lists of children of the children that have been entered */
     bool end, begun = false;
@@ -188,8 +201,7 @@ bool symbolize_dwarf_each_attribute(struct dwarf *dwarf, const struct dwarf_unit
     struct sprof_reader reader = reader_at(dwarf, unit, offset);
     bool end;
     const struct dwarf_abbreviation *kind =
-        read_kind(dwarf->abbreviations.items + unit->first_abbreviation, unit->abbreviation_count,
-                  &reader, &end);
+        read_kind(kinds_of(dwarf, unit), unit->abbreviation_count, &reader, &end);
     *tag = kind ? kind->tag : 0;
     for (uint32_t i = 0; kind && i < kind->count; i++) {
         const struct dwarf_attribute *attribute = &dwarf->attributes.items[kind->first + i];

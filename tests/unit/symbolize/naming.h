@@ -36,7 +36,7 @@ static inline void naming_add_lines(struct naming *naming, const char *text)
         if (end != text)
             CU_ASSERT_EQUAL(sprof_vec_push(&naming->addresses, address), 0);
         text = strchr(text, '\n');
-        text += text != NULL;
+        text = text ? text + 1 : NULL;
     }
     uint64_t *items = naming->addresses.items;
     size_t kept = 0;
