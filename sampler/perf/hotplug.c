@@ -1,3 +1,4 @@
+/* Opens the events of CPUs that come back, in place of those that the kernel has dropped. */
 #include "sampler/perf/hotplug.h"
 
 #include "sampler/perf/perf_source.h"

@@ -19,6 +19,9 @@ import sys
 import tempfile
 
 HERE = os.path.dirname(os.path.abspath(__file__))
+sys.path.insert(0, os.path.join(HERE, os.pardir, "system"))
+from protobuf import packed, pairs
+
 # Function: its file and line. A frame's line is that of the function and the sixteenth part of its offset.
 PLACES = {"main": ("main.c", 10), "walk": ("walk.c", 20), "outer": ("outer.c", 30), "inner": ("inner.h", 5),
           "leaf": ("walk.c", 40), "turn": ("walk.c", 50), "work": ("work.c", 60)}
@@ -58,65 +61,29 @@ def put_phases(path):
 
 # == pprof ==
 
-def fields(data):
-    """Yields (number, value) of a protobuf message: an int, or bytes."""
-    at = 0
-
-    def varint():
-        nonlocal at
-        value = shift = 0
-        while True:
-            byte = data[at]
-            at += 1
-            value |= (byte & 127) << shift
-            shift += 7
-            if byte < 128:
-                return value
-    while at < len(data):
-        tag = varint()
-        value = varint()
-        if tag & 7 == 2:
-            at += value
-            value = data[at - value:at]
-        yield tag >> 3, value
-
-
-def packed(value):
-    return [number for _, number in fields(b"".join(bytes((8,)) + part for part in split(value)))]
-
-
-def split(value):
-    """The varints of a packed field, each as bytes."""
-    start = 0
-    for at, byte in enumerate(value):
-        if byte < 128:
-            yield value[start:at + 1]
-            start = at + 1
-
-
 def pprof_text(data):
     """What profile.proto means by the fields, spelt out."""
     profile = {}
-    for number, value in fields(gzip.decompress(data)):
+    for number, value in pairs(gzip.decompress(data)):
         profile.setdefault(number, []).append(value)
     texts = [value.decode() for value in profile[6]]
 
     def messages(number):
-        return [dict(fields(value)) for value in profile.get(number, [])]
+        return [dict(pairs(value)) for value in profile.get(number, [])]
     functions = {m[1]: f"{texts[m[2]]} ({texts[m.get(4, 0)] or '?'}:{m.get(5, 0)})" for m in messages(5)}
     mappings = {m[1]: texts[m[5]] + (f" {texts[m[6]]}" if m.get(6) else "") for m in messages(3)}
     places = {}
     for value in profile[4]:
-        facts = dict(fields(value))
-        lines = [dict(fields(line)) for number, line in fields(value) if number == 4]
+        facts = dict(pairs(value))
+        lines = [dict(pairs(line)) for number, line in pairs(value) if number == 4]
         places[facts[1]] = [f"{functions[line[1]]} at {line.get(2, 0)} [{mappings.get(facts.get(2), '?')} {facts.get(3, 0):#x}]"
                             + (" inlined" if i + 1 < len(lines) else "") for i, line in enumerate(lines)]
     types = [" ".join(texts[m.get(key, 0)] for key in (1, 2)) for m in messages(1)]
     yield f"types {', '.join(types)}; default {texts[profile[14][0]]}; period {profile.get(12, [0])[0]}"
-    yield f"time {profile[9][0]}; first mapping {mappings[dict(fields(profile[3][0]))[1]]}"
+    yield f"time {profile[9][0]}; first mapping {mappings[dict(pairs(profile[3][0]))[1]]}"
     for value in profile[2]:
-        labels = [dict(fields(label)) for number, label in fields(value) if number == 3]
-        sample = dict(fields(value))
+        labels = [dict(pairs(label)) for number, label in pairs(value) if number == 3]
+        sample = dict(pairs(value))
         yield ", ".join(map(str, packed(sample[2]))) + "; " + ", ".join(
             f"{texts[label[1]]} {texts[label[2]] if label.get(2) else label.get(3, 0)}" for label in labels)
         for location in packed(sample[1]):

@@ -229,7 +229,7 @@ END
         cat <&5 >>$name.tar.zst
         exec 5<&-
         wait "$child" || fail "archive, of which $name: $(cat $name.err)"
-        tar --zstd -xf $name.tar.zst -C "$(mktemp -d "$PWD/$name.XXX")" 2>tar.err || fail "the archive of $name is damaged"
+        tar --zstd -xf $name.tar.zst -C "$(mktemp -d -p "$PWD")" 2>tar.err || fail "the archive of $name is damaged"
     done
     ! grep -q 'left out: .*/gone:' gone.err || fail "what was there at first is left out: $(cat gone.err)"
     grep -q 'left out: .*/cut: it became shorter' cut.err || fail "it does not say what it lacks: $(cat cut.err)"

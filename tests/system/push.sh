@@ -328,37 +328,9 @@ services() {
         INSERT OR REPLACE INTO process_origin SELECT id, 0, 'root', '/system.slice/' || iif(id % 2, 'one', 'two') || '.service', NULL FROM process" || fail sqlite3
     expect 0 "$SPROF" export -f otlp-profiles -o all.otlp.pb a.db
     expect 0 "$SPROF" export -f otlp-profiles -l service=shop -o one.otlp.pb a.db
-    python3 - <<'END' || fail "resources of a file"
-import collections, sqlite3
-
-def fields(data):
-    at = 0
-    def number():
-        nonlocal at
-        value = shift = 0
-        while True:
-            value, shift, at = value | (data[at] & 127) << shift, shift + 7, at + 1
-            if data[at - 1] < 128:
-                return value
-    found = collections.defaultdict(list)
-    while at < len(data):
-        tag = number()
-        if tag & 7 == 0:
-            value = number()
-        else:
-            size = 8 if tag & 7 == 1 else number()
-            value, at = data[at:at + size], at + size
-        found[tag >> 3].append(value)
-    return found
-
-def packed(data):
-    values, value, shift = [], 0, 0
-    for byte in data:
-        value, shift = value | (byte & 127) << shift, shift + 7
-        if byte < 128:
-            values, value, shift = values + [value], 0, 0
-    assert not shift
-    return values
+    PYTHONPATH=$here python3 - <<'END' || fail "resources of a file"
+import sqlite3
+from protobuf import fields, packed
 
 def services(path):
     counts, ids = {}, []
@@ -414,37 +386,11 @@ otlp() {
         expect 0 "$SPROF" push --to "$to/" -l service.name='the "shop"' -l host.name=a -l team=x a.db
     said 'may count twice'
     "$SPROF" report -i a.db -n 0 --format csv >table.csv || fail report
-    python3 - <<'END' || fail "$(cat log)"
+    PYTHONPATH=$here python3 - <<'END' || fail "$(cat log)"
 import base64, collections, csv, json
+from protobuf import fields, packed
 entry = [json.loads(line) for line in open("log", encoding="utf-8")][-1]
 assert (entry["path"], entry["Content-Type"], entry["OTLP-Profiles-Development-Version"]) == ("/v1development/profiles", "application/x-protobuf", "1"), entry
-
-def varint(data, at):
-    value = shift = 0
-    while True:
-        value |= (data[at] & 127) << shift
-        shift, at = shift + 7, at + 1
-        if data[at - 1] < 128:
-            return value, at
-
-def fields(data):
-    found, at = collections.defaultdict(list), 0
-    while at < len(data):
-        tag, at = varint(data, at)
-        if tag & 7 == 0:
-            value, at = varint(data, at)
-        else:
-            size, at = (8, at) if tag & 7 == 1 else varint(data, at)
-            value, at = data[at:at + size], at + size
-        found[tag >> 3].append(value)
-    return found
-
-def packed(data):
-    values, at = [], 0
-    while at < len(data):
-        value, at = varint(data, at)
-        values.append(value)
-    return values
 
 request = fields(base64.b64decode(entry["body"]))
 (dictionary,), (resource,) = map(fields, request[2]), map(fields, request[1])

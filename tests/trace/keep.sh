@@ -510,27 +510,11 @@ opened = [shown["shared"]["frames"][event["frame"]]["name"] for one in shown["pr
 assert sorted(opened) == sorted(event["name"] for event in slices)
 END
     "$SPROF" export -f otlp-traces-protobuf -o spans.pb kept.db || fail "no spans in protobuf"
-    python3 - <<'END' || fail "the spans in protobuf are others"
+    PYTHONPATH=$(dirname "$0")/../system python3 - <<'END' || fail "the spans in protobuf are others"
 import json
-def fields(data):
-    at = 0
-    def number():
-        nonlocal at
-        value = shift = 0
-        while True:
-            value, shift, at = value | (data[at] & 127) << shift, shift + 7, at + 1
-            if data[at - 1] < 128:
-                return value
-    while at < len(data):
-        tag = number()
-        size = {0: 0, 1: 8, 2: None}[tag & 7]
-        value = number() if size == 0 else None
-        if size != 0:
-            size = number() if size is None else size
-            value, at = data[at:at + size], at + size
-        yield tag >> 3, value
+from protobuf import pairs
 def all_of(data, *path):
-    for field, value in fields(data):
+    for field, value in pairs(data):
         if field == path[0]:
             yield from all_of(value, *path[1:]) if path[1:] else [value]
 def first(data, *path): return next(all_of(data, *path), b"")
