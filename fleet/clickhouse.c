@@ -43,7 +43,7 @@ static long code_of(const struct fleet_answer *answer)
 
 static bool is_about_tables(long code)
 {
-    return code == 16 || code == 60 || code == 81;
+    return code == 16 || code == 47 || code == 60 || code == 81;
 }
 
 static enum fleet_verdict judge_failure(struct fleet_answer *answer, long code)

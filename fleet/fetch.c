@@ -144,7 +144,7 @@ static int write_tables(struct fleet_link *link, const char *cost_where, const c
         const char *format, *where;
     } tables[] = {
         {"SELECT service, version, host, time, event, unit, state, labels_key, process, thread, "
-         "path_key, samples, weight, total FROM @.cost?",
+         "path_key, samples, weight, total, outermost, counted, in_flight FROM @.cost?",
          cost_where},
         {"SELECT DISTINCT path_key, functions FROM @.path WHERE path_key IN (SELECT path_key FROM "
          "@.cost?)",

@@ -67,6 +67,9 @@ static const struct column cost_columns[] = {
     OF(import_row_cost, "samples", NUMBER, samples, true),
     OF(import_row_cost, "weight", NUMBER, weight, true),
     OF(import_row_cost, "total", NUMBER, total_ns, false),
+    OF(import_row_cost, "outermost", NUMBER, outermost, false),
+    OF(import_row_cost, "counted", NUMBER, counted, false),
+    OF(import_row_cost, "in_flight", NUMBER, in_flight, false),
     {0},
 };
 
@@ -469,20 +472,25 @@ int import_rows_check(struct import_rows *rows, struct sprof_error *error)
     return result;
 }
 
+/* Adds a number to a sum; whether a database holds the sum. */
+static bool add_up(uint64_t *sum, uint64_t number)
+{
+    const bool fits = number <= INT64_MAX - *sum;
+    *sum += fits ? number : 0;
+    return fits;
+}
+
 int import_rows_add_up(const struct import_rows *rows, uint64_t *samples, struct sprof_error *error)
 {
-    uint64_t weight = 0, total_ns = 0;
+    uint64_t weight = 0, total_ns = 0, outermost = 0, counted = 0, in_flight = 0;
     *samples = 0;
     for (size_t i = 0; i < rows->costs.count; i++) {
         const struct import_row_cost *row = &rows->costs.items[i];
-        const uint64_t most = INT64_MAX;
-        if (row->samples > most - *samples || row->weight > most - weight ||
-            row->total_ns > most - total_ns)
+        if (!add_up(samples, row->samples) || !add_up(&weight, row->weight) ||
+            !add_up(&total_ns, row->total_ns) || !add_up(&outermost, row->outermost) ||
+            !add_up(&counted, row->counted) || !add_up(&in_flight, row->in_flight))
             return sprof_error_set(error, SPROF_EFORMAT, 0,
                                    "the rows add up to more than fits: nothing was imported");
-        *samples += row->samples;
-        weight += row->weight;
-        total_ns += row->total_ns;
     }
     return 0;
 }

@@ -27,7 +27,8 @@ struct import_row_cost {
     uint32_t service, version, host, event, unit, state, process, thread;
     uint64_t labels_key;
     uint64_t time_s; /* when its window begins, since 1970; 0 unknown */
-    uint64_t path_key, samples, weight, total_ns;
+    uint64_t path_key, samples, weight;
+    uint64_t total_ns, outermost, counted, in_flight; /* of calls: as in struct store_call_cost */
 };
 
 struct import_row_run {
@@ -96,6 +97,14 @@ void import_rows_weigh(struct import_row_weights *weights, const struct import_r
  * the rows of `run` of their event say: Σ weight² of the costs that were weighed is so many times
  * what it would be if they were equal. At least 1. */
 double import_rows_spread(struct import_row_runs runs, const struct import_row_weights *weights);
+
+/* Adds what a row holds of calls to the row of its thread and stack; `places` are the positions of
+ * these, + 1. Of calls of which it is not known how many were outermost there is no average.
+ * Returns 0 or SPROF_ENOMEM. */
+int import_rows_add_calls(struct store_batch *batch, struct sprof_map *places,
+                          const struct import_row_cost *cost, const struct store_sample *sample,
+                          uint32_t run_id);
+void import_rows_settle_calls(struct store_batch *batch); /* behind the last */
 
 /* With which chance what a run holds was recorded, by its rows of `run`: samples / chance estimates
  * those that there were. 1 where nothing else is known. */

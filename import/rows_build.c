@@ -295,34 +295,6 @@ static int find_event(struct run *run, const struct import_row_cost *cost,
     return recording_add_event(run->recording, &described, &event->id);
 }
 
-/* Total times of calls, of all windows together. Rows do not say which calls are outermost:
- * averages are of all. */
-static int add_calls(struct run *run, const struct import_row_cost *cost,
-                     const struct store_sample *sample)
-{
-    struct store_batch *batch = recording_batch(run->recording);
-    uint64_t *known =
-        sprof_map_at(&run->calls, (uint64_t)sample->thread_id << 32 | sample->node_id);
-    const struct store_call_cost none = {
-        .run_id = recording_run(run->recording)->id,
-        .event_id = sample->event_id,
-        .thread_id = sample->thread_id,
-        .node_id = sample->node_id,
-    };
-    if (!known || (!*known && sprof_vec_push(&batch->call_costs, none)))
-        return SPROF_ENOMEM;
-    *known = *known ? *known : batch->call_costs.count;
-    struct store_call_cost *row = &batch->call_costs.items[*known - 1];
-    row->calls += cost->samples;
-    row->outermost = row->calls;
-    row->self_ns += cost->weight;
-    row->total_ns += cost->total_ns;
-    row->raw_self_ns = row->self_ns;
-    row->raw_total_ns = row->total_ns;
-    row->timed = row->self_ns || row->total_ns;
-    return 0;
-}
-
 /* As many rows as it takes; the first has the weight of all. */
 static int add_part(struct run *run, struct store_sample *row, struct model_cost part)
 {
@@ -357,7 +329,8 @@ static int add_sample(struct run *run, const struct import_row_cost *cost)
     if (!result)
         result = thread_of(run, cost, &row.thread_id);
     if (!result && !strcmp(text_of(run, cost->unit), "call"))
-        result = add_calls(run, cost, &row);
+        result = import_rows_add_calls(recording_batch(run->recording), &run->calls, cost, &row,
+                                       recording_run(run->recording)->id);
     if (!cost->samples && !cost->weight)
         return result;
     const size_t count =
@@ -434,6 +407,7 @@ static int fill_run(struct run *run, const char *path, const char *command,
         result = weigh(run, &costs[i]);
     for (size_t i = run->group->first; i < run->group->end && !result; i++)
         result = add_sample(run, &costs[i]);
+    import_rows_settle_calls(recording_batch(run->recording));
     settle_run(run, costs[run->group->end - 1].time_s);
     if (result || note_chance(run))
         return sprof_error_memory(error);

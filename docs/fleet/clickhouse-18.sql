@@ -80,7 +80,10 @@ CREATE TABLE IF NOT EXISTS sprof.cost
     path_key UInt64,
     samples UInt64,
     weight UInt64,
-    total UInt64
+    total UInt64,
+    outermost UInt64,
+    counted UInt64,
+    in_flight UInt64
 )
 ENGINE = MergeTree
 PARTITION BY toYYYYMMDD(time)

@@ -83,7 +83,10 @@ CREATE TABLE IF NOT EXISTS sprof.cost
     path_key UInt64 CODEC(ZSTD(1)),
     samples UInt64 CODEC(T64, ZSTD(1)),
     weight UInt64 CODEC(T64, ZSTD(1)),
-    total UInt64 CODEC(T64, ZSTD(1))
+    total UInt64 CODEC(T64, ZSTD(1)),
+    outermost UInt64 CODEC(T64, ZSTD(1)),
+    counted UInt64 CODEC(T64, ZSTD(1)),
+    in_flight UInt64 CODEC(T64, ZSTD(1))
 )
 ENGINE = MergeTree
 PARTITION BY toDate(time)

@@ -90,7 +90,7 @@ static void put_headings(const struct report_rows_files *files)
     fputs("labels_key\tlabels\n", files->tables[REPORT_ROWS_LABELS]);
     fputs(
         "service\tversion\thost\ttime\tevent\tunit\tstate\tlabels_key\tprocess\tthread\tpath_key\t"
-        "samples\tweight\ttotal\n",
+        "samples\tweight\ttotal\toutermost\tcounted\tin_flight\n",
         files->tables[REPORT_ROWS_COST]);
     fputs("run_key\ttime\tduration_ns\tservice\tversion\thost\tlabels_key\tlabels\tevent\tunit\t"
           "is_clock\tvarying\tperiod\tmode\twindow\tsamples\tweight\tsquares\tlost\ttarget_cpu_ns\t"
@@ -205,9 +205,12 @@ static void put_cost(struct writing *writing, const struct report_dataset *datas
     put_text(out, sprof_intern_text(&costs->names, row->process));
     put_text(out, sprof_intern_text(&costs->names, row->thread));
     put_number(out, path_key);
-    put_number(out, row->cost.samples);
-    put_number(out, row->cost.weight);
-    fprintf(out, "%" PRIu64 "\n", row->total_ns);
+    put_number(out, row->sums.cost.samples);
+    put_number(out, row->sums.cost.weight);
+    put_number(out, row->sums.total_ns);
+    put_number(out, row->sums.outermost);
+    put_number(out, row->sums.counted);
+    fprintf(out, "%" PRIu64 "\n", row->sums.in_flight);
     writing->count->costs++;
 }
 

@@ -42,6 +42,13 @@ struct report_row_service {
     struct model_cost sum;
 };
 
+/* What was spent; the counts of calls are those of struct store_call_cost. */
+struct report_row_sums {
+    struct model_cost cost;
+    uint64_t total_ns; /* of calls: with what they called */
+    uint64_t outermost, counted, in_flight;
+};
+
 /* What was spent on a path in a window by the threads of one name. */
 struct report_row_cost {
     uint32_t window;  /* its number: start of the window since 1970, in windows */
@@ -50,8 +57,7 @@ struct report_row_cost {
     uint32_t process; /* number of its name in `names`; 0: none */
     uint32_t thread;
     uint32_t path;
-    struct model_cost cost;
-    uint64_t total_ns; /* of calls: with what they called */
+    struct report_row_sums sums;
 };
 
 struct report_row_costs {

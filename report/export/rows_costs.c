@@ -130,7 +130,7 @@ static int find_place(struct adding *adding, const struct report_row_cost *row, 
 }
 
 static int add(struct adding *adding, uint32_t thread, uint32_t node, uint64_t time_ns,
-               struct model_cost cost, uint64_t total_ns)
+               const struct report_row_sums *more)
 {
     const struct thread_names *names = &adding->threads.items[thread - 1];
     const struct report_row_cost row = {
@@ -146,20 +146,23 @@ static int add(struct adding *adding, uint32_t thread, uint32_t node, uint64_t t
         return 0;
     if (find_place(adding, &row, names->together, &place))
         return SPROF_ENOMEM;
-    struct model_cost *sum = &adding->costs->services.items[row.service].sum;
-    sum->samples += cost.samples;
-    sum->weight += cost.weight;
-    struct report_row_cost *known = &adding->costs->items.items[place];
-    known->cost.samples += cost.samples;
-    known->cost.weight += cost.weight;
-    known->total_ns += total_ns;
+    struct model_cost *all = &adding->costs->services.items[row.service].sum;
+    all->samples += more->cost.samples;
+    all->weight += more->cost.weight;
+    struct report_row_sums *sums = &adding->costs->items.items[place].sums;
+    sums->cost.samples += more->cost.samples;
+    sums->cost.weight += more->cost.weight;
+    sums->total_ns += more->total_ns;
+    sums->outermost += more->outermost;
+    sums->counted += more->counted;
+    sums->in_flight += more->in_flight;
     return 0;
 }
 
 /* == From what is stored == */
 
 static int add_stored(struct adding *adding, uint32_t event_id, uint32_t thread_id,
-                      uint32_t node_id, uint64_t time_ns, struct model_cost cost, uint64_t total_ns)
+                      uint32_t node_id, uint64_t time_ns, const struct report_row_sums *more)
 {
     const struct report_dataset *dataset = adding->dataset;
     if (!report_dataset_takes_event(dataset, event_id))
@@ -170,7 +173,7 @@ static int add_stored(struct adding *adding, uint32_t event_id, uint32_t thread_
         return SPROF_EFORMAT;
     if (!dataset->threads.items[thread - 1].selected)
         return 0;
-    return add(adding, thread, node, time_ns, cost, total_ns);
+    return add(adding, thread, node, time_ns, more);
 }
 
 static uint64_t window_at(const struct adding *adding, uint64_t time_ns)
@@ -186,20 +189,24 @@ static int take_slot(void *context, const struct store_slot_cost *row)
     const struct store_time_range slot = {from_ns, to_ns};
     const size_t count = adding->cut.count;
     if (window_at(adding, from_ns) == window_at(adding, to_ns - 1))
-        return add_stored(adding, row->event_id, row->thread_id, row->node_id, from_ns, row->cost,
-                          0);
+        return add_stored(adding, row->event_id, row->thread_id, row->node_id, from_ns,
+                          &(struct report_row_sums){.cost = row->cost});
     if (count && adding->cut.items[count - 1].from_ns == from_ns)
         return 0;
     return sprof_vec_push(&adding->cut, slot);
 }
 
-/* Calls and their own times are samples, too; total times are known of the run as a whole. */
+/* Calls and their own times are samples, too; the rest is known of the run as a whole. */
 static int take_call(void *context, const struct store_call_cost *row)
 {
     struct adding *adding = context;
-    return row->total_ns
+    const struct report_row_sums sums = {.total_ns = row->total_ns,
+                                         .outermost = row->outermost,
+                                         .counted = row->counted,
+                                         .in_flight = row->in_flight};
+    return sums.total_ns || sums.outermost || sums.counted || sums.in_flight
                ? add_stored(adding, row->event_id, row->thread_id, row->node_id,
-                            adding->dataset->run.duration_ns, (struct model_cost){0}, row->total_ns)
+                            adding->dataset->run.duration_ns, &sums)
                : 0;
 }
 
@@ -210,7 +217,7 @@ static int take_sample(void *context, const struct store_sample *row)
         !report_dataset_takes_sample(adding->dataset, 0, row))
         return 0;
     return add_stored(adding, row->event_id, row->thread_id, row->node_id, row->time_ns,
-                      (struct model_cost){row->count, row->weight}, 0);
+                      &(struct report_row_sums){.cost = {row->count, row->weight}});
 }
 
 static int take_event_cost(void *context, const struct store_event_cost *row)

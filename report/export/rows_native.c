@@ -21,12 +21,13 @@ static const struct {
     const char *name;
     enum column_type type;
 } types[] = {
-    {"function_key", LONG}, {"path_key", LONG},   {"labels_key", LONG}, {"run_key", LONG},
-    {"line", NUMBER},       {"start", LONG},      {"named", BYTE},      {"functions", KEYS},
-    {"time", TIME},         {"samples", LONG},    {"weight", LONG},     {"total", LONG},
-    {"duration_ns", LONG},  {"is_clock", BYTE},   {"varying", BYTE},    {"period", LONG},
-    {"window", NUMBER},     {"squares", REAL},    {"lost", LONG},       {"target_cpu_ns", LONG},
-    {"labels", MAP},        {"own_cpu_ns", LONG}, {"hz", NUMBER},       {"chance", REAL},
+    {"function_key", LONG}, {"path_key", LONG}, {"labels_key", LONG},    {"run_key", LONG},
+    {"line", NUMBER},       {"start", LONG},    {"named", BYTE},         {"functions", KEYS},
+    {"time", TIME},         {"samples", LONG},  {"weight", LONG},        {"total", LONG},
+    {"outermost", LONG},    {"counted", LONG},  {"in_flight", LONG},     {"duration_ns", LONG},
+    {"is_clock", BYTE},     {"varying", BYTE},  {"period", LONG},        {"window", NUMBER},
+    {"squares", REAL},      {"lost", LONG},     {"target_cpu_ns", LONG}, {"labels", MAP},
+    {"own_cpu_ns", LONG},   {"hz", NUMBER},     {"chance", REAL},
 };
 
 struct column {

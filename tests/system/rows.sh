@@ -401,24 +401,45 @@ traces)
 __attribute__((noinline)) int leaf(int n) { __asm__ volatile("" : "+r"(n)); return n * 3; }
 __attribute__((noinline)) int twice(int n) { return leaf(n) + leaf(n + 1); }
 __attribute__((noinline)) int fall(int n) { return n ? fall(n - 1) + twice(n) : leaf(n); }
+int odd(int n);
+__attribute__((noinline)) int even(int n) { return n ? odd(n - 1) + leaf(n) : 1; }
+__attribute__((noinline)) int odd(int n) { return n ? even(n - 1) + twice(n) : 0; }
+__attribute__((noinline)) void end(int n) { n ? end(n - 1) : exit(0); leaf(n); }
 int main(void)
 {
 	int sum = 0;
 	for (int i = 0; i < 100; i++)
-		sum += fall(4) + twice(i);
-	return sum == 1;
+		sum += fall(4) + even(7) + odd(5) + twice(i);
+	end(sum == 1 ? 1 : 3);
 }
 END
-    gcc -O1 -g -fno-ipa-sra calls.c -o calls || fail "gcc"
-    "$SPROF" trace --paths -o a.db --function '^(leaf|twice|fall|main)$' -- ./calls >out 2>err || skip "no trace here: $(cat err)"
+    gcc -O1 -g -fno-ipa-sra -fno-optimize-sibling-calls -include stdlib.h calls.c -o calls || fail "gcc"
+    "$SPROF" trace --paths -o a.db --function '^(leaf|twice|fall|even|odd|end|main)$' -- ./calls >out 2>err || skip "no trace here: $(cat err)"
     round_trip a.db b.db
     equal a.db b.db
+    # Averages are of outermost calls; calls that never end have none.
     for file in a b; do
-        sql $file.db "SELECT function, average_ns FROM v_call_stats WHERE function IN ('twice', 'main') ORDER BY 1" >$file.averages
-        [ "$(sql $file.db "SELECT count(*) FROM v_call_stats WHERE average_ns > 0 AND function = 'fall'")" = 1 ] || fail "no average of fall in $file.db"
+        sql $file.db "SELECT function, calls, in_flight, counted, self_average_ns, average_ns FROM v_call_stats ORDER BY 1" >$file.averages
     done
-    [ "$(grep -c '|[1-9]' a.averages)" = 2 ] || fail "averages: $(cat a.averages)"
+    [ "$(grep -cE '^(twice|fall|even|odd)[|].*[|][1-9][0-9.]*$' a.averages)" = 4 ] || fail "averages: $(cat a.averages)"
+    grep -qx 'end|4|4|0||' a.averages || fail "calls in flight: $(cat a.averages)"
     cmp a.averages b.averages || fail "other averages: $(diff a.averages b.averages)"
+    # Calls that were only counted have no times.
+    cp a.db c.db
+    python3 -c '
+import sqlite3
+with sqlite3.connect("c.db") as file:
+    file.execute("UPDATE call_cost SET counted = 1 WHERE calls > 1 + in_flight")' || fail "no table"
+    round_trip c.db d.db
+    for file in c d; do
+        sql $file.db "SELECT function, counted, self_average_ns, average_ns FROM v_call_stats ORDER BY 1" >$file.averages
+    done
+    grep -q '|1|[1-9]' c.averages || fail "counted: $(cat c.averages)"
+    cmp c.averages d.averages || fail "other averages: $(diff c.averages d.averages)"
+    # Rows of before have no such columns: then there are no averages.
+    cut -f1-14 b.db.rows/cost.tsv >cost.tsv && mv cost.tsv b.db.rows/cost.tsv
+    "$SPROF" import b.db.rows -o e.db 2>err || fail "import without outermost calls"
+    [ "$(sql e.db "SELECT sum(calls) > 0, count(average_ns), count(self_average_ns) > 0 FROM v_call_stats")" = '1|0|1' ] || fail "averages of nothing known"
     "$SPROF" trace --mode coverage -o c.db -- ./calls >out 2>err || fail "coverage"
     "$SPROF" export -f rows c.db -o x.rows 2>err && fail "coverage was exported"
     grep -q 'lcov' err || fail "$(cat err)"
