@@ -185,12 +185,27 @@ static struct cli_text stem(struct cli_text word)
     return word;
 }
 
-static struct query split(const char *text)
+/* Whether a list with a blank before and behind each of its words has this one. */
+static bool is_whole_word(const char *list, struct cli_text word)
 {
+    for (const char *at = list; at[1]; at = strchr(at + 1, ' '))
+        if (strcspn(at + 1, " ") == word.length && !strncasecmp(at + 1, word.at, word.length))
+            return true;
+    return false;
+}
+
+/* The words of a question, all of them, or those that say what it is about. */
+static struct query split(const char *text, bool all)
+{
+    static const char small[] = " a an and are at be by can do does for from how i in is it me my "
+                                "of on one or show the there this to use want what when where which "
+                                "why with ";
     struct query query = {0};
-    for (text += strspn(text, " "); *text && query.count < MOST_WORDS; text += strspn(text, " ")) {
-        const struct cli_text word = {text, strcspn(text, " ")};
-        query.words[query.count++] = stem(word);
+    for (text += strspn(text, " ?"); *text && query.count < MOST_WORDS;
+         text += strspn(text, " ?")) {
+        const struct cli_text word = {text, strcspn(text, " ?")};
+        if (all || !is_whole_word(small, word))
+            query.words[query.count++] = stem(word);
         text += word.length;
     }
     return query;
@@ -199,10 +214,14 @@ static struct query split(const char *text)
 /* Whether a word stands in a text, at the beginning of one of its words. */
 static bool holds(struct cli_text text, struct cli_text word)
 {
-    for (size_t i = 0; i + word.length <= text.length; i++)
+    enum { WHOLE = 3 }; /* shorter words are not the beginning of others: "go", "ci" */
+    for (size_t i = 0; i + word.length <= text.length; i++) {
+        const size_t end = i + word.length;
         if ((!i || !isalnum((unsigned char)text.at[i - 1]) || !isalnum((unsigned char)*word.at)) &&
-            !strncasecmp(text.at + i, word.at, word.length))
+            !strncasecmp(text.at + i, word.at, word.length) &&
+            (word.length >= WHOLE || end == text.length || !isalnum((unsigned char)text.at[end])))
             return true;
+    }
     return false;
 }
 
@@ -227,6 +246,35 @@ static bool is_title(const struct cli_block *block)
     return block->kind <= CLI_BLOCK_SECTION;
 }
 
+/* The words by which readers look for a block that says it in others. They stand in a comment:
+ * <!-- also: … -->, below a title, else within the block. */
+static struct cli_text also(const struct cli_block *block)
+{
+    static const char mark[] = "<!-- also: ";
+    const char *end = block->text.at + block->text.length, *at = end + strspn(end, "\n");
+    if (!is_title(block))
+        at = memmem(block->text.at, block->text.length, mark, strlen(mark));
+    if (!at || strncmp(at, mark, strlen(mark)) != 0)
+        return (struct cli_text){0};
+    at += strlen(mark);
+    end = strstr(at, "-->");
+    return (struct cli_text){at, end ? (size_t)(end - at) : 0};
+}
+
+/* Whether a block is looked for by all words, which it has in its comment or title. */
+static bool is_also(const struct cli_block *block, const struct query *query)
+{
+    const struct cli_text words = also(block),
+                          title = is_title(block) ? block->text : (struct cli_text){0};
+    size_t here = 0;
+    for (size_t i = 0; i < query->count; i++) {
+        here += holds(words, query->words[i]);
+        if (!holds(words, query->words[i]) && !holds(title, query->words[i]))
+            return false;
+    }
+    return here > 0;
+}
+
 static bool is_named(struct cli_text title, const char *name)
 {
     return title.length == strlen(name) && !strncasecmp(title.at, name, title.length);
@@ -236,14 +284,16 @@ static bool is_named(struct cli_text title, const char *name)
 struct wanted {
     const char *name;          /* its exact words; NULL: */
     const struct query *query; /* words that it holds */
+    bool also;                 /* they are in the comment below it, too */
 };
 
 static bool is_wanted(const struct cli_block *block, const struct wanted *wanted)
 {
     if (block->kind != CLI_BLOCK_CHAPTER && block->kind != CLI_BLOCK_SECTION)
         return false;
-    return wanted->name ? is_named(block->text, wanted->name)
-                        : holds_all(block->text, wanted->query);
+    return wanted->name   ? is_named(block->text, wanted->name)
+           : wanted->also ? is_also(block, wanted->query)
+                          : holds_all(block->text, wanted->query);
 }
 
 /* Says where the rest of a part is that was too long. */
@@ -315,9 +365,11 @@ static void put_elsewhere(struct writer *writer, const struct query *query)
     for (unsigned count = 0; count < MOST_ELSEWHERE && cli_markdown_next(&reader, &block);) {
         if (block.kind <= CLI_BLOCK_CHAPTER)
             chapter = block.text;
-        if (is_title(&block) && (block.kind == CLI_BLOCK_PAGE || holds_all(block.text, query)))
+        if (is_title(&block) && (block.kind == CLI_BLOCK_PAGE || holds_all(block.text, query) ||
+                                 is_also(&block, query)))
             chapter = shown;
-        if (is_title(&block) || chapter.at == shown.at || !is_match(&block, query))
+        if (is_title(&block) || chapter.at == shown.at || !is_match(&block, query) ||
+            is_also(&block, query))
             continue;
         put_words(writer, shown.at ? (struct cli_text){"·", strlen("·")}
                                    : (struct cli_text){"Also in:", strlen("Also in:")});
@@ -328,12 +380,21 @@ static void put_elsewhere(struct writer *writer, const struct query *query)
     break_line(writer, 0);
 }
 
-/* A search through a page for blocks with all words. */
+/* What is printed first. */
+enum rank {
+    RANK_ALSO, /* blocks with the words in their comment */
+    RANK_LEAD, /* with all words, beginning with the first of them */
+    RANK_REST, /* with all words */
+    RANK_NONE,
+};
+
+/* A search through the pages for blocks with the words. */
 struct search {
     const struct query *query;
     struct cli_text chapter, section; /* where it is */
     struct cli_text shown;            /* the title that was printed last */
-    bool leads; /* of those alone that begin with the words, or of the others alone */
+    enum rank rank;                   /* of those alone */
+    size_t words;                     /* not 0: instead those with so many of the words */
     unsigned found, left_out;
 };
 
@@ -345,6 +406,29 @@ static bool is_lead(const struct cli_block *block, const struct query *query)
         text = (struct cli_text){text.at + 1, text.length - 1};
     const struct cli_text first = query->words[0];
     return text.length >= first.length && !strncasecmp(text.at, first.at, first.length);
+}
+
+static enum rank rank_of(const struct cli_block *block, const struct query *query)
+{
+    if (is_also(block, query))
+        return RANK_ALSO;
+    if (!is_match(block, query))
+        return RANK_NONE;
+    return is_lead(block, query) ? RANK_LEAD : RANK_REST;
+}
+
+static size_t words_in(const struct cli_block *block, const struct query *query)
+{
+    size_t count = 0;
+    for (size_t i = 0; block->kind != CLI_BLOCK_CODE && i < query->count; i++)
+        count += holds(block->text, query->words[i]);
+    return count;
+}
+
+static bool is_found(const struct cli_block *block, const struct search *search)
+{
+    return search->words ? words_in(block, search->query) == search->words
+                         : rank_of(block, search->query) == search->rank;
 }
 
 static void put_found(struct writer *writer, struct search *search, const struct cli_block *block)
@@ -378,45 +462,102 @@ static void search_page(struct writer *writer, const char *page, struct search *
             search->section = (struct cli_text){0};
         } else if (block.kind == CLI_BLOCK_SECTION)
             search->section = block.text;
-        else if (is_match(&block, search->query) && is_lead(&block, search->query) == search->leads)
+        else if (is_found(&block, search))
             put_found(writer, search, &block);
+}
+
+static void search_pages(struct writer *writer, struct search *search)
+{
+    search_page(writer, cli_guide_text, search);
+    search_page(writer, cli_schema_text, search);
 }
 
 static unsigned put_matches(struct writer *writer, const struct query *query)
 {
-    struct search search = {.query = query, .leads = true};
-    for (int pass = 0; pass < 2; pass++) {
-        search_page(writer, cli_guide_text, &search);
-        search_page(writer, cli_schema_text, &search);
-        search.leads = false;
-    }
+    struct search search = {.query = query, .rank = RANK_LEAD};
+    if (!query->count)
+        return 0;
+    for (; search.rank < RANK_NONE; search.rank++)
+        search_pages(writer, &search);
     if (search.left_out)
         fprintf(writer->out, "\n… and %u more places: add a word, or `man sprof-guide`\n",
                 search.left_out);
     return search.found;
 }
 
+/* Chapters, or blocks, or both, that readers look for by these words. */
+static unsigned put_also(struct writer *writer, const struct query *query)
+{
+    const struct wanted wanted = {.query = query, .also = true};
+    struct search search = {.query = query, .rank = RANK_ALSO};
+    if (!query->count)
+        return 0;
+    search_page(writer, cli_guide_text, &search);
+    if (search.found)
+        end_line(writer);
+    return search.found + put_parts(writer, cli_guide_text, &wanted, MOST_TITLES);
+}
+
+/* Chapters with these words in their titles. */
+static unsigned put_titled(struct writer *writer, const struct query *query)
+{
+    const struct wanted wanted = {.query = query};
+    return put_parts(writer, cli_guide_text, &wanted, MOST_TITLES);
+}
+
+/* Blocks with most of the words, where none has all. */
+static unsigned put_nearest(struct writer *writer, const struct query *query)
+{
+    struct search search = {.query = query};
+    struct cli_markdown reader = {.at = cli_guide_text};
+    struct cli_block block = {0};
+    while (cli_markdown_next(&reader, &block)) {
+        const size_t count = is_title(&block) ? 0 : words_in(&block, query);
+        search.words = count > search.words ? count : search.words;
+    }
+    if (2 * search.words <= query->count)
+        return 0;
+    fprintf(writer->out, "No place has all of these words. These have most:");
+    end_line(writer);
+    end_line(writer);
+    search_page(writer, cli_guide_text, &search);
+    return search.found;
+}
+
+/* Answers a question: by words that stand for a place, then by titles, then by text. */
+static unsigned put_answer(struct writer *writer, const char *text)
+{
+    const struct query all = split(text, true), core = split(text, false),
+                       phrase = {.words = {{text, strlen(text)}}, .count = 1};
+    unsigned found = put_also(writer, &core);
+    const struct query *titled = found ? &core : &all;
+    if (!found)
+        found = put_titled(writer, &all);
+    if (found) {
+        end_line(writer);
+        put_elsewhere(writer, titled);
+    }
+    const struct wanted words = {.query = &all};
+    if (!found && !strncmp(text, "v_", 2)) /* a view */
+        found = put_parts(writer, cli_schema_text, &words, 1);
+    if (!found && all.count > 1)
+        found = put_matches(writer, &phrase);
+    if (!found)
+        found = put_matches(writer, &all);
+    if (!found && core.count < all.count && !(found = put_titled(writer, &core)))
+        found = put_matches(writer, &core);
+    return found ? found : put_nearest(writer, &core);
+}
+
 int cli_guide_print(FILE *out, const char *text, unsigned columns)
 {
     struct writer writer = {.out = out, .columns = columns};
-    const struct query query = split(text);
-    const struct wanted exact = {.name = text}, words = {.query = &query};
+    const struct wanted exact = {.name = text};
     unsigned found = !strcmp(text, "guide")    ? put_whole(&writer, cli_guide_text)
                      : !strcmp(text, "schema") ? put_whole(&writer, cli_schema_text)
                      : !strcmp(text, "topics") ? put_titles(&writer, cli_guide_text)
                                                : put_parts(&writer, cli_guide_text, &exact, 1);
     if (!found)
         found = put_parts(&writer, cli_schema_text, &exact, 1);
-    if (!found && (found = put_parts(&writer, cli_guide_text, &words, MOST_TITLES))) {
-        fputc('\n', out);
-        put_elsewhere(&writer, &query);
-    }
-    if (!found && !strncmp(text, "v_", 2)) /* a view */
-        found = put_parts(&writer, cli_schema_text, &words, 1);
-    const struct query phrase = {.words = {{text, strlen(text)}}, .count = 1};
-    if (!found && query.count > 1)
-        found = put_matches(&writer, &phrase);
-    if (!found)
-        found = put_matches(&writer, &query);
-    return !found;
+    return !found && !put_answer(&writer, text);
 }

@@ -123,6 +123,55 @@ kmem|sprof trace --heap
 c2c|sprof record -e cache-misses
 buildid-list|build_id FROM module
 END
+    # What people call it, and the title that the answer begins with.
+    while IFS='|' read -r words title; do
+        # shellcheck disable=SC2086 # several words are several arguments
+        "$SPROF" help $words >out 2>err || fail "help $words: $(cat err)"
+        [ "$(grep -v -e '^$' -e "^$words: " out | head -n 1)" = "$title" ] || fail "help $words begins with $(head -n 3 out), not $title"
+    done <<'END'
+first profile|Where does the time go?
+where is time spent|Where does the time go?
+redis|A service
+how do I profile a service|A service
+slow requests|A service
+latency|A service
+make|A build
+contention|A lock, or any other wait
+lock contention|A lock, or any other wait
+go|Python, Node, Java
+rust|Python, Node, Java
+node names|Python, Node, Java
+ci gate|CI
+fail the build|CI
+regression|A test that became slower
+compare renamed binaries|A test that became slower
+diff path|sprof diff
+how sure is it?|Can I trust it?
+confidence|Can I trust it?
+phase|A slow command
+warm-up|A slow command
+share with colleagues|A slow command
+another machine|A service
+inlining|sprof report: choose samples
+threads by name|sprof report
+kernel symbols|What the numbers mean
+no symbols|What the numbers mean
+stripped|What the numbers mean
+remove files|What is kept between recordings
+disk space|What is kept between recordings
+no samples|When something is in the way
+attach fails|When something is in the way
+memory leak|Limits
+sudo|Limits
+kubernetes|A container
+off-cpu|A lock, or any other wait
+END
+    # A comment leaves nothing behind.
+    "$SPROF" help guide | grep -nE '<!--|also: | [,.;]( |$)' && fail "comments are shown"
+    # Where no place has all words, those with most of them are shown, and it is said.
+    "$SPROF" help frobnicate lock holder >out || fail "help frobnicate lock holder"
+    head -n 1 out | grep -q 'No place has all' || fail "help frobnicate lock holder does not say what it shows: $(head -n 3 out)"
+    grep -q 'sprof report --by lock,holder' out || fail "help frobnicate lock holder does not find the lock's holder"
     # An answer is about a screen, and says where the rest is; what a paragraph begins with comes first.
     for words in waiting events 'not sampled' memory calls; do
         "$SPROF" help "$words" >out
