@@ -167,7 +167,7 @@ kubernetes|A container
 off-cpu|A lock, or any other wait
 END
     # A comment leaves nothing behind.
-    "$SPROF" help guide | grep -nE '<!--|also: | [,.;]( |$)' && fail "comments are shown"
+    "$SPROF" help guide | grep -nE '<!--|also: | [,;]( |$)' && fail "comments are shown"
     # Where no place has all words, those with most of them are shown, and it is said.
     "$SPROF" help frobnicate lock holder >out || fail "help frobnicate lock holder"
     head -n 1 out | grep -q 'No place has all' || fail "help frobnicate lock holder does not say what it shows: $(head -n 3 out)"
