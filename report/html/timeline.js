@@ -26,6 +26,60 @@ function threadTitle(data, thread) {
     return `${name || data.processes[process].name || '?'} ${tid}`;
 }
 
+// What a thread costs in each slot: costs stand where they were recorded.
+class SlotSums {
+    constructor(slots) {
+        this.sums = new Float64Array(slots);
+    }
+
+    place(slot, cost, add) {
+        this.sums[slot] += cost;
+        add(slot, cost);
+    }
+}
+
+// The time of a thread: no slot holds more of it than its length. A wait, and what a sample stands for, is
+// recorded where it ends, so what does not fit there was before; what does not fit there either comes after.
+class ThreadTime extends SlotSums {
+    constructor(slots, slotNs) {
+        super(slots);
+        this.room = new Float64Array(slots).fill(slotNs);
+        this.left = slots * slotNs;
+        this.before = Int32Array.from({length: slots + 1}, (none, at) => at); // at + 1: the nearest slot with room, no later
+    }
+
+    place(slot, cost, add) {
+        if (cost > this.left) // more time than there is: no recording of this program
+            return super.place(slot, cost, add);
+        for (let at = this.nearest(slot); at >= 0 && cost > 0; at = this.nearest(at))
+            cost -= this.fill(at, cost, add);
+        for (let at = slot + 1; at < this.sums.length && cost > 0; at++)
+            cost -= this.fill(at, cost, add);
+        if (cost > 0) // what was lost to rounding
+            super.place(slot, cost, add);
+    }
+
+    fill(at, cost, add) {
+        const part = Math.min(cost, this.room[at]);
+        if (part <= 0)
+            return 0;
+        super.place(at, part, add);
+        this.left -= part;
+        this.room[at] -= part;
+        if (this.room[at] <= 0)
+            this.before[at + 1] = at;
+        return part;
+    }
+
+    nearest(slot) {
+        const {before} = this;
+        let at = slot + 1;
+        while (before[at] !== at)
+            at = before[at] = before[before[at]];
+        return at - 1;
+    }
+}
+
 // Cost per slot, of what is known to have happened in it, in all and per kind of code, of what a selection without a range holds.
 function slotCosts(data, selection, view) {
     const {slots: own, slotNs, allTime} = data.runs[data.events[selection.event].run], slots = Math.max(1, own), waits = new Map();
@@ -33,27 +87,30 @@ function slotCosts(data, selection, view) {
     const {slot, node} = data.cells, event = data.events[selection.event];
     const values = event.varying || event.clock ? data.cells.weight : data.cells.samples;
     const threads = new Map(), starts = laneStarts(data), timeless = timelessNodes(data);
+    // A sample by the wall clock may weigh for several threads; other costs of a clock are the time of one.
+    const isOwnTime = event.clock && !allTime;
     for (let lane = 0; lane < data.lanes.length; lane++) {
         if (!laneIsSelected(data, lane, selection))
             continue;
-        const thread = data.lanes[lane][1];
+        const thread = data.lanes[lane][1], state = laneState(data, lane);
         if (!threads.has(thread))
-            threads.set(thread, new Float64Array(slots));
-        const own = threads.get(thread), state = laneState(data, lane);
+            threads.set(thread, isOwnTime ? new ThreadTime(slots, slotNs) : new SlotSums(slots));
         if (state && !waits.has(thread))
             waits.set(thread, new Float64Array(slots));
+        const own = threads.get(thread), off = state && waits.get(thread), offSums = state && sums[KINDS.indexOf(state)];
         for (let i = starts[lane]; i < starts[lane + 1]; i++) {
             if (timeless[node[i]] || kinds[node[i]] === LEFT_OUT)
                 continue;
-            if (state) { // a sample by the wall clock may weigh for several threads
-                for (const sum of [sums[KINDS.indexOf(state)], own, waits.get(thread)])
-                    addBackwards(sum, slot[i], values[i], allTime ? Infinity : slotNs);
-                continue;
-            }
-            sums[kinds[node[i]]][slot[i]] += values[i];
-            own[slot[i]] += values[i];
+            const of = offSums || sums[kinds[node[i]]];
+            own.place(slot[i], values[i], (at, part) => {
+                of[at] += part;
+                if (off)
+                    off[at] += part;
+            });
         }
     }
+    for (const [thread, {sums: own}] of threads)
+        threads.set(thread, own);
     return {slots, threads, waits, samples: data.cells.count, perKind: Object.fromEntries(KINDS.map((kind, at) => [kind, sums[at]]))};
 }
 
@@ -195,10 +252,13 @@ class Timeline {
 
     // The mean of the slots in each column.
     columns(values, width) {
-        const count = this.columnCount(width), {slots} = this.costs, columns = new Float64Array(count);
-        for (let i = 0; i < values.length; i++)
-            columns[Math.min(count - 1, Math.floor(i * count / slots))] += values[i] * count / slots;
-        return columns;
+        const count = this.columnCount(width), {slots} = this.costs, columns = new Float64Array(count), held = new Uint32Array(count);
+        for (let i = 0; i < values.length; i++) {
+            const at = Math.min(count - 1, Math.floor(i * count / slots));
+            columns[at] += values[i];
+            held[at]++;
+        }
+        return columns.map((sum, at) => sum / held[at]);
     }
 
     // What the darkest cell of all threads' rows stands for: one processor, or the most that one has.

@@ -50,15 +50,6 @@ function laneState(data, lane) {
     return time !== 'off' ? undefined : name.endsWith(':ready') ? 'ready' : 'wait';
 }
 
-// A wait is stored where it ended: its time lies before that.
-function addBackwards(sums, slot, weight, slotNs) {
-    for (let left = weight, at = slot; left > 0; at--) {
-        const part = at > 0 ? Math.min(left, slotNs) : left;
-        sums[Math.max(0, at)] += part;
-        left -= part;
-    }
-}
-
 // What the lanes of one thread hold as {from, to, node, state}, times in slots: within a slot waits come
 // first, then the time it was ready, then what it computed.
 function waitPieces(data, lanes, isLeftOut, slotNs) {
