@@ -462,10 +462,8 @@ class App {
             'aria-controls': 'view-' + view.id, tabindex: view.id === state.tab ? 0 : -1,
             onclick: () => this.set({tab: view.id}),
         }, view.title)));
-        const selected = this.tabs.querySelector('[aria-selected=true]');
-        selected.scrollIntoView({block: 'nearest', inline: 'nearest'});
         if (focused)
-            selected.focus();
+            this.tabs.querySelector('[aria-selected=true]').focus();
         const {empty} = this.run();
         this.nothing.hidden = Boolean(this.profile.total || this.coverage());
         this.nothing.textContent = empty && !this.narrowed() ? empty[0].toUpperCase() + empty.slice(1) + '.'

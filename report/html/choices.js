@@ -119,7 +119,7 @@ class Choices {
         const gap = 12, style = getComputedStyle(this.line), width = each => each.getBoundingClientRect().width + gap;
         const fixed = width(this.menu) + gap + [this.segments, this.problem].filter(Boolean).reduce((sum, each) => sum + width(each), 0);
         const line = this.line.clientWidth - parseFloat(style.paddingLeft) - parseFloat(style.paddingRight) - fixed;
-        const beside = line - this.app.tabs.scrollWidth, isAlone = matchMedia('(max-width: 660px)').matches || beside < 0;
+        const beside = line - [...this.app.tabs.children].reduce((sum, tab) => sum + tab.getBoundingClientRect().width, 0), isAlone = matchMedia('(max-width: 660px)').matches || beside < 0;
         const room = isAlone ? line : beside; // alone: tabs have a line of their own
         const isChosen = each => each.querySelector('select').selectedIndex > 0;
         const order = [...this.selects].reverse().sort((a, b) => isChosen(a) - isChosen(b)), inMenu = [];

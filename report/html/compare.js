@@ -173,7 +173,7 @@ function changeColumns(app, of = row => row, verdict = false) {
 class PairTree extends TreeTable {
     constructor(host, app, title, width) {
         super(host, [
-            {title, class: 'name', width, text: row => functionName(app, row.entry.function),
+            {title, class: 'name', width, text: row => functionName(app, row.entry.function, lookAlikes(app).alike, lookAlikes(app).places),
                 tip: row => `${app.profile.nameOf(row.entry.function)} · ${moduleName(app, row.entry.function)}`},
             ...changeColumns(app, row => row.entry).map(column => ({...column, key: undefined})),
             {title: 'self', rank: 4, number: true, width: '92px', help: 'the change of its self cost, of all of the cost before',
@@ -200,7 +200,8 @@ class CompareView {
         const full = row => this.modules ? app.data.modules[row.id].path : app.profile.nameOf(row.id);
         this.table = new Table(host, [
             {key: 'name', title: 'name', class: 'name', width: 'minmax(30ch, 1fr)', value: name,
-                text: row => this.modules ? name(row) : functionName(app, row.id), tip: full},
+                text: row => this.modules ? name(row)
+                    : functionName(app, row.id, this.table.lacksModules ? lookAlikes(app).alike : null, lookAlikes(app).places), tip: full},
             ...changeColumns(app, row => row, Boolean(Object.keys(app.data.differences).length) && isJudged(app.data)),
             {title: 'module', rank: 3, width: 'minmax(8rem, 16rem)', text: row => this.modules ? '' : moduleName(app, row.id)},
         ], {menu: (event, row) => this.modules || app.menuOf.open(event, row.id),

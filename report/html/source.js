@@ -118,7 +118,7 @@ class SourceView {
         const costs = [share('self', row => row.self, 'of all samples of the run, those in this line itself'),
                        share('total', row => row.total, '… and those in what it calls')];
         this.list = new Table(list, [
-            {title: 'function', class: 'name', width: 'minmax(16ch, 1fr)', text: row => functionName(app, row.id, this.alike),
+            {title: 'function', class: 'name', width: 'minmax(16ch, 1fr)', text: row => functionName(app, row.id, this.alike, this.alikeIn),
                 tip: row => app.data.functions.names[row.id] + ' · ' + moduleName(app, row.id)},
             ...costs], {chosen: row => app.set({function: row.id}), opened: row => app.openFunction(row.id)});
         this.lines = new Table(source, [...costs,
@@ -168,6 +168,7 @@ class SourceView {
         const hasText = ({id}) => view.functions[view.places.get(id)].ranges.some(([file]) => view.source.files[file - 1].parts?.length);
         const fn = state.function >= 0 || !rows.length ? state.function : (rows.find(hasText) || rows[0]).id;
         this.alike = namesakes(data, rows.map(row => row.id));
+        this.alikeIn = placesOf(data, rows.map(row => row.id));
         this.list.show(rows);
         this.list.at = rows.findIndex(row => row.id === fn);
         this.list.paint();

@@ -50,7 +50,7 @@ class Table {
         this.columns = this.all.filter(column => !column.absent?.());
         for (let rank = 4; rank > 0 && sum(this.columns) > room; rank--)
             this.columns = this.columns.filter(column => column.rank !== rank);
-        this.lacksModules = !this.columns.some(column => column.key === 'module');
+        this.lacksModules = !this.columns.some(column => column.title === 'module');
         const begin = this.shareRoom(room, least, narrow);
         this.scroller.style.setProperty('--columns', this.columns.map(column => column.bar ? begin(column) + 'px'
             : widthOf(column).replace(/minmax\([^,]*/, `minmax(${begin(column)}px`)).join(' '));

@@ -21,7 +21,7 @@ class SummaryView {
                     share(i)),
                 element('td', {class: 'name'}, element('button', {title: tipOf(i), onclick: () => open(i)}, nameOf(i, shown))))));
         };
-        const {names, flags} = data.functions, name = (fn, shown) => functionName(app, fn, namesakes(data, shown));
+        const {names, flags} = data.functions, name = (fn, shown) => functionName(app, fn, namesakes(data, shown), placesOf(data, shown));
         const facts = element('table', {class: 'list facts-table'}, ...run.facts.map(([name, value]) =>
             element('tr', {}, element('td', {}, name), element('td', {}, value))));
         const own = selfWord(app).replace('s', 'S');
@@ -171,20 +171,36 @@ function largest(values) {
     return largestOf.get(values);
 }
 
-// `alike` are functions that look like another one of the list: their modules stand beside them.
-function functionName(app, fn, alike) {
-    const {functions} = app.data;
+// `alike` are functions that look like another one of the list: their modules stand beside them. So do the `places`
+// of those that look alike in modules of one name.
+function functionName(app, fn, alike, places) {
+    const {functions} = app.data, place = places?.get(fn);
     if (app.comparing && app.data.unnamedIn.has(fn))
         return element('span', {}, app.data.unnamedIn.get(fn));
     return nameElement(functions.shown[fn], functions.last[fn], functions.flags[fn] & FLAG_INLINED ? element('span', {class: 'tag'}, 'inlined') : null,
-        alike?.has(fn) ? element('span', {class: 'tag of'}, 'of ' + moduleName(app, fn)) : null);
+        alike?.has(fn) ? element('span', {class: 'tag of'}, 'of ' + moduleName(app, fn)) : null,
+        place?.text ? element('span', {class: 'tag of', title: place.text}, 'at ' + place.text.slice(place.last)) : null);
 }
 
-function namesakes({functions}, list) {
-    const counts = new Map();
-    for (const fn of list)
-        counts.set(functions.shown[fn], (counts.get(functions.shown[fn]) || 0) + 1);
-    return new Set(list.filter(fn => counts.get(functions.shown[fn]) > 1));
+// What distinguishes functions that look alike among all that cost something, for tables whose rows come and go.
+function lookAlikes(app) {
+    const {profile, base, data} = app, {shown} = data.functions;
+    if (profile.toldApart?.shown !== shown || profile.toldApart.base !== base) {
+        const sides = [profile, base].filter(Boolean).map(side => side.functions());
+        const list = [...shown.keys()].filter(fn => sides.some(costs => costs.samples[fn] || costs.weight[fn] || costs.selfSamples[fn] || costs.selfWeight[fn]));
+        profile.toldApart = {shown, base, alike: namesakes(data, list), places: placesOf(data, list)};
+    }
+    return profile.toldApart;
+}
+
+// Functions of a list that share their name with one of a module of another name.
+function namesakes({functions, modules}, list) {
+    const of = new Map(), name = fn => modules[functions.module[fn]].name;
+    for (const fn of list) {
+        const first = of.get(functions.shown[fn]);
+        of.set(functions.shown[fn], first === undefined || first === name(fn) ? name(fn) : null);
+    }
+    return new Set(list.filter(fn => of.get(functions.shown[fn]) === null));
 }
 
 // What distinguishes functions of a list that have one name in modules of one name: function → its text, and where
@@ -226,7 +242,7 @@ class TreeView {
         host.append(this.line);
         this.table = new TreeTable(host, [
             {title: 'call path', class: 'name', width: 'minmax(40ch, 3fr)',
-                text: row => functionName(app, row.entry.function),
+                text: row => functionName(app, row.entry.function, this.table.table.lacksModules ? lookAlikes(app).alike : null, lookAlikes(app).places),
                 tip: row => app.data.functions.names[row.entry.function]},
             ...costColumns(app, row => row.entry).map(column => ({...column, key: undefined})),
             {title: 'module', rank: 2, width: 'minmax(6rem, 11rem)', text: row => moduleName(app, row.entry.function)},
@@ -338,7 +354,7 @@ class CallersView {
         host.append(this.center, element('div', {class: 'split'}, callers, callees));
         const columns = first => [
             {title: first, class: 'name', width: 'minmax(22ch, 1fr)',
-                text: row => functionName(app, row.entry.function),
+                text: row => functionName(app, row.entry.function, lookAlikes(app).alike, lookAlikes(app).places),
                 tip: row => app.data.functions.names[row.entry.function] + ' · ' +
                     moduleName(app, row.entry.function)},
             {title: 'of it', number: true, width: '118px', help: `of the ${app.unit()} that contain the function`,

@@ -133,6 +133,14 @@ def widths(browser, work):
             page.laid_out()
             if painted(browser, ".flame canvas") < 4 or painted(browser, ".timeline canvas") < 3:
                 raise SystemExit(f"nothing is drawn at {width} pixels, {theme}")
+            # All tabs are in sight.
+            with browser.emulated(400, 800):
+                cut = browser.settled("""return [...document.querySelectorAll('nav button')].filter(tab => {
+                    const {left, right, bottom} = tab.getBoundingClientRect(), line = tab.parentElement.getBoundingClientRect();
+                    return left < line.left - 1 || right > Math.min(line.right, window.innerWidth) + 1 || bottom > line.bottom + 1;
+                }).map(tab => tab.textContent)""")
+            if cut:
+                raise SystemExit(f"of the tabs {cut} are cut")
             # Names on coloured boxes can be read: WCAG's contrast of at least 4.5 for every kind of code.
             worst = browser.run("""
                 const context = document.createElement('canvas').getContext('2d');

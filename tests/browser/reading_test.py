@@ -77,6 +77,7 @@ def namesakes(browser, work):
         return sorted((plain(row[0]), row[at]) for row in page.rows("functions")[0] if row[at])
     if places() != [("run", "/opt/v18/bin/node"), ("run", "/opt/v20/bin/node")]:
         raise SystemExit(f"two modules of one name: {places()}")
+    alike_elsewhere(page, "run", ["at v18/bin/node", "at v20/bin/node"])
     # Those of a search alone do not look alike, and the column goes.
     browser.run("sprof.set({search: 'get'})")
     browser.until("return document.querySelector('.share').textContent.endsWith('%')")
@@ -100,6 +101,7 @@ def namesakes(browser, work):
     page.tab("functions")
     if [place for place in places() if place[0] == "get"] != [("get", "/src/get.c:7"), ("get", "/src/put.c:7")]:
         raise SystemExit(f"one module: {places()}")
+    alike_elsewhere(page, "get", ["at get.c:7", "at put.c:7"])
     # Without debug information, by where they begin, and be that where the kernel's functions do.
     for first in (0, -0x7f000000):
         with sqlite3.connect(recording) as database:
@@ -110,6 +112,21 @@ def namesakes(browser, work):
         page.tab("functions")
         if len(starts) != 2 or sorted(place[1] for place in places() if place[0] == "get") != sorted(starts):
             raise SystemExit(f"without debug information: {places()}, and they begin at {starts}")
+
+
+def alike_elsewhere(page, name, places):
+    """Summary, call tree and callees have beside the name what distinguishes functions that look alike."""
+    for tab, selector, lists in (("summary", ".list .name", 2), ("tree", ".name", 1), ("callers", "section + section .name", 1)):
+        page.browser.run("sprof.set({tab: arguments[0], function: sprof.data.functions.names.indexOf('main')})", tab)
+        if tab == "tree":  # open below the root alone
+            page.browser.run("""const view = sprof.views.find(view => view.id === 'tree').object, [root] = view.table.rows;
+                view.table.open(root);
+                view.table.refresh();""")
+        shown = page.browser.run("return [...document.querySelectorAll(`[data-view=${arguments[0]}] ${arguments[1]}`)].map(cell => cell.textContent)", tab, selector)
+        found = sorted(text[text.index(name):].replace("inlined", "") for text in shown if name in text and " " in text)
+        if found != sorted(name + place for place in places * lists):
+            raise SystemExit(f"{tab}: of functions that look alike it has {found}")
+    page.tab("functions")
 
 
 def header(browser, work):
