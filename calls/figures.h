@@ -53,6 +53,7 @@ struct calls_cell {
 struct calls_path {
     uint32_t index; /* the agent's node */
     uint32_t stack; /* the recording's node */
+    bool leaves;    /* into a module that is not traced: calls of its caller, `cell.function` */
     struct counters_sum now;
     uint64_t base_calls;
     int64_t base_self;

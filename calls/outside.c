@@ -61,13 +61,23 @@ int calls_outside_read(struct calls_program *program, uint32_t slab, bool ends)
 
 /* == Rows == */
 
-static int find_node(struct calls_program *program, struct probing_outside_target *target)
+bool calls_outside_has(const struct calls_program *program, uint32_t function)
 {
-    return target->module
-               ? recording_child_in(program->recording, 0, target->module, target->offset,
-                                    &target->node)
-               : recording_child_at(program->recording, 0, program->process.pid, target->address,
-                                    program->times.start.ns, &target->node);
+    const struct probing_outside *outside = program->outside;
+    return outside && function >= outside->first &&
+           function - outside->first < outside->targets.count;
+}
+
+int calls_outside_node(struct calls_program *program, uint32_t function, uint32_t caller,
+                       uint32_t *node)
+{
+    const struct probing_outside *outside = program->outside;
+    const struct probing_outside_target *target =
+        &outside->targets.items[function - outside->first];
+    return target->module ? recording_child_in(program->recording, caller, target->module,
+                                               target->offset, node)
+                          : recording_child_at(program->recording, caller, program->process.pid,
+                                               target->address, program->times.start.ns, node);
 }
 
 /* Several slots may lead to one function. The first writes its row. */
@@ -90,7 +100,8 @@ static int write_row(struct calls_program *program, size_t index)
     if (sum.calls == target->written)
         return 0;
     if (!target->node) {
-        const int result = find_node(program, target);
+        const int result =
+            calls_outside_node(program, outside->first + (uint32_t)index, 0, &target->node);
         target->is_unplaced = result == SPROF_ENOTFOUND;
         if (target->is_unplaced) {
             program->counts.unplaced_calls += sum.calls - target->written;

@@ -11,6 +11,14 @@ struct calls_program;
 /* `ends`: the slab is given back. */
 int calls_outside_read(struct calls_program *program, uint32_t slab, bool ends);
 
+/* Whether the number of a function is one of these. */
+bool calls_outside_has(const struct calls_program *program, uint32_t function);
+
+/* Finds the stack node of such a function below `caller`. Returns 0, SPROF_ENOTFOUND, SPROF_ENOMEM.
+ */
+int calls_outside_node(struct calls_program *program, uint32_t function, uint32_t caller,
+                       uint32_t *node);
+
 int calls_outside_write(struct calls_program *program);
 
 int calls_outside_clear(struct calls_program *program);

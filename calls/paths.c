@@ -3,11 +3,13 @@
  * The agent counts a call first in its path, then in its function; sprof reads in the opposite
  * order. So calls only in the function have no path, and newer calls are only in paths. The sum is
  * correct, so trees and functions agree. */
+#include "calls/outside.h"
 #include "calls/program.h"
 #include "probing/probing.h"
 
 struct node {
     uint32_t function, parent;
+    bool leaves; /* a function outside of the traced modules, called by the parent */
 };
 
 /* Returns false for impossible nodes. */
@@ -16,7 +18,9 @@ static bool node_at(const struct calls_program *program, const struct probe_node
 {
     const uint64_t key = nodes[index].key;
     const uint32_t function = probing_points_caller(&program->probing, (uint32_t)key - 1);
-    *node = (struct node){function, PROBE_NODE_PARENT(key)};
+    *node = (struct node){function, PROBE_NODE_PARENT(key), calls_outside_has(program, function)};
+    if (node->leaves)
+        return index && key && node->parent;
     return index && key && function < program->probes.count &&
            program->probes.items[function].is_chosen;
 }
@@ -27,11 +31,21 @@ static struct calls_path *find(struct calls_thread *thread, uint32_t index)
     return known ? &thread->paths.items[*known] : NULL;
 }
 
+/* The time of a path that leaves the modules is its caller's. */
 static int add_path(struct calls_program *program, struct calls_thread *thread, uint32_t index,
-                    uint32_t function, uint32_t parent_stack)
+                    const struct node *node)
 {
-    struct calls_path path = {.index = index, .cell = {.function = function}};
-    const int result = calls_node_of(program, function, parent_stack, &path.stack);
+    const struct calls_path *parent = find(thread, node->parent);
+    struct calls_path path = {
+        .index = index, .leaves = node->leaves, .cell = {.function = node->function}};
+    if (node->leaves && (!parent || parent->leaves))
+        return 0;
+    if (node->leaves)
+        path.cell.function = parent->cell.function;
+    const uint32_t above = parent ? parent->stack : 0;
+    const int result = node->leaves
+                           ? calls_outside_node(program, node->function, above, &path.stack)
+                           : calls_node_of(program, node->function, above, &path.stack);
     if (result)
         return result == SPROF_ENOTFOUND ? 0 : result;
     return sprof_map_put(&thread->path_index, index, thread->paths.count) ||
@@ -54,8 +68,7 @@ static int make_path(struct calls_program *program, struct calls_thread *thread,
     while (count-- && !result) {
         if (!node_at(program, nodes, chain[count], &node))
             break;
-        const struct calls_path *parent = find(thread, node.parent);
-        result = add_path(program, thread, chain[count], node.function, parent ? parent->stack : 0);
+        result = add_path(program, thread, chain[count], &node);
     }
     return result;
 }
@@ -132,12 +145,16 @@ static int add_up(struct calls_thread *thread)
     for (size_t i = 0; i < thread->paths.count; i++) {
         const struct calls_path *path = &thread->paths.items[i];
         struct calls_cell *cell = calls_cell_of(thread, path->cell.function);
+        struct counters_sum sum = path->now;
         if (!cell)
             return SPROF_ENOMEM;
-        cell->path_calls += path->cell.phase_calls;
+        if (path->leaves)
+            sum.calls = sum.ended = 0;
+        else
+            cell->path_calls += path->cell.phase_calls;
         cell->path_self = (int64_t)((uint64_t)cell->path_self + (uint64_t)path->cell.phase_self);
-        counters_sum_add(&cell->in_paths, &path->now);
-        if (!cell->stack && path->cell.sample) /* only --paths has stacks */
+        counters_sum_add(&cell->in_paths, &sum);
+        if (!cell->stack && path->cell.sample && !path->leaves) /* only --paths has stacks */
             cell->stack = path->stack;
     }
     return 0;

@@ -266,6 +266,7 @@ struct report_counted {
     outside; /* [function - 1]: of the time of its calls what was outside of the traced modules, in
                 ns; empty: none was, or not known, as of a phase */
     bool has_outside;            /* self times hold such time, also where functions' is not known */
+    uint64_t outside_calls;      /* calls that left, as paths below those of their callers */
     const char *outside_callees; /* "[libc.so.6] usleep 396.0 ms, …": where that was; NULL: not
                                     known, as of a thread, or of several runs */
     SPROF_VEC(struct report_call_uses)

@@ -63,24 +63,54 @@ int report_outside_append(struct sprof_str *out, struct store *store, uint32_t r
     return store_query(store, sql, take_callee, &listing, error);
 }
 
-/* Callees of one whole run alone. */
-int report_dataset_load_outside(struct report_loading *loading, struct sprof_error *error)
+/* Takes the calls of a run that paths have apart from their callers. */
+static int take_apart(void *context, int columns, char *const *values, char *const *names)
+{
+    uint64_t *calls = context;
+    (void)names;
+    *calls = columns == 1 && values[0] ? strtoull(values[0], NULL, 10) : 0;
+    return 0;
+}
+
+static int load_run(struct report_loading *loading, uint32_t run, bool *in_self,
+                    struct sprof_error *error)
 {
     static const char by_function[] =
         "SELECT p.function_id, o.thread_id, sum(o.outside_ns) FROM call_outside o JOIN node_path n "
         "ON "
         "n.node_id = o.node_id JOIN call_path p ON p.id = n.path_id WHERE o.run_id = %u AND "
         "o.outside_ns > 0 GROUP BY 1, 2";
+    static const char apart[] =
+        "SELECT sum(c.exclusive_samples) FROM path_cost c JOIN call_path p ON p.id = c.path_id "
+        "WHERE c.run_id = %u AND p.parent_id IS NOT NULL AND p.function_id IN (SELECT "
+        "f.function_id FROM outside_cost o JOIN node_path n ON n.node_id = o.node_id JOIN "
+        "call_path f ON f.id = n.path_id WHERE o.run_id = %u)";
+    struct report_dataset *dataset = loading->dataset;
+    char sql[480];
+    uint64_t calls = 0;
+    dataset->counted.has_outside = false;
+    snprintf(sql, sizeof sql, by_function, run);
+    int result = store_query(loading->store, sql, take_function, dataset, error);
+    snprintf(sql, sizeof sql, apart, run, run);
+    if (!result && dataset->counted.has_outside)
+        result = store_query(loading->store, sql, take_apart, &calls, error);
+    dataset->counted.outside_calls += calls;
+    *in_self |= dataset->counted.has_outside && !calls;
+    return result;
+}
+
+/* Callees of one whole run alone. */
+int report_dataset_load_outside(struct report_loading *loading, struct sprof_error *error)
+{
     struct report_dataset *dataset = loading->dataset;
     struct sprof_str callees = {0};
-    char sql[320];
+    bool in_self = false;
     int result = 0;
     if (!report_counts_calls(dataset))
         return 0;
-    for (size_t i = 0; i < dataset->runs.count && !result; i++) {
-        snprintf(sql, sizeof sql, by_function, dataset->runs.items[i].id);
-        result = store_query(loading->store, sql, take_function, dataset, error);
-    }
+    for (size_t i = 0; i < dataset->runs.count && !result; i++)
+        result = load_run(loading, dataset->runs.items[i].id, &in_self, error);
+    dataset->counted.has_outside = in_self;
     const bool of_part = dataset->chosen.thread || dataset->chosen.process;
     if (!result && dataset->counted.outside.count && dataset->runs.count == 1 && !of_part)
         result = report_outside_append(&callees, loading->store, dataset->runs.items[0].id, error);

@@ -98,8 +98,11 @@ static int put_count(struct report_dataset *dataset, struct quality_parts *parts
         return report_quality_part(dataset, parts, "%s%s of %s functions were called", whole,
                                    sprof_digits_of(dataset->counted.coverage.called).text,
                                    sprof_digits_of(dataset->counted.coverage.functions).text);
-    return report_quality_part(dataset, parts, "%s%s %s%s", whole, sprof_digits_of(samples).text,
-                               report_counted(dataset), sprof_plural(samples));
+    const uint64_t left = dataset->counted.outside_calls;
+    return report_quality_part(
+        dataset, parts, "%s%s %s%s%s%s%s", whole, sprof_digits_of(samples).text,
+        report_counted(dataset), sprof_plural(samples), left ? ", " : "",
+        left ? sprof_digits_of(left).text : "", left ? " of them out of the traced modules" : "");
 }
 
 static int samples_line(struct report_dataset *dataset, struct quality_parts *parts)

@@ -2,9 +2,10 @@
  * lock; a signal may interrupt and re-enter it anywhere. */
 #include "agent/probe/call.h"
 #include "agent/probe/heap.h"
+#include "agent/probe/paths.h"
 #include "agent/probe/remark.h"
 
-/* Call points and calls outside the modules have no path. */
+/* Call points have no path, and calls outside the modules have their caller's. */
 static inline bool has_path(const struct thread *thread, const struct record *record)
 {
     return path_of(record) && !(record->slot & POINT) && !is_outside(thread, record) &&
@@ -75,17 +76,35 @@ static inline void add_to_caller(struct record *caller, const struct record *rec
     add(&stat_of(caller)->child_calls, 1);
 }
 
-/* A call outside the modules: its self time is its caller's time outside, on paths its caller's
- * self time. */
-static inline void add_outside(const struct thread *thread, const struct record *caller,
-                               uint64_t self)
+/* Adds a call outside the modules to a node below its caller's; without one, its time to the
+ * caller's. What it calls back is below the caller, too, as without these probes. */
+static inline void add_outside_path(const struct thread *thread, const struct probe_stat *stat,
+                                    uint32_t caller, uint64_t self)
+{
+    const uint32_t extras = probe_inside.shared->extras;
+    const bool has_room = PROBE_NODE_DEPTH(thread->nodes[caller].key) + 1 < PROBE_PATH_DEPTH;
+    const uint32_t below =
+        has_room && extras & PROBE_PATHS
+            ? node_below(thread, caller, (uint32_t)(stat - thread->stats), extras & PROBE_SPARE)
+            : 0;
+    struct probe_node *node = &thread->nodes[below ? below : caller];
+    if (below) {
+        add(&node->calls, 1);
+        add(&node->ended, 1);
+    }
+    add((uint64_t *)&node->self, self);
+}
+
+/* A call outside the modules: its self time is its caller's time outside. */
+static inline void add_outside(const struct thread *thread, const struct probe_stat *stat,
+                               const struct record *caller, uint64_t self)
 {
     uint64_t *words = (uint64_t *)(stat_of(&thread->root) + 1);
     const uint64_t function = (uint64_t)(stat_of(caller) - thread->stats);
+    if (has_path(thread, caller))
+        add_outside_path(thread, stat, path_of(caller), self);
     if (function <= probe_inside.function_count)
         add(&words[function], self);
-    if (has_path(thread, caller))
-        add((uint64_t *)&thread->nodes[path_of(caller)].self, self);
 }
 
 /* Suspended with its coroutine before it jumped: in the chain for its callee, but no part of the
@@ -151,7 +170,7 @@ static inline void finish(struct record *record, uint64_t now, bool is_in_chain,
     if (parent && (is_counted_above || is_jumper_to(parent, record->slot))) {
         add_to_caller(parent, record, total, whole);
         if (leaves)
-            add_outside(thread, parent, self);
+            add_outside(thread, stat, parent, self);
     }
     if (!is_counted_above || !parent || !is_apart(parent))
         return;

@@ -59,6 +59,7 @@ int report_html_calls(struct html_page *page)
         report_json_open_object(json, NULL);
         report_json_count(json, "event", *event);
         report_json_bool(json, "paths", report_dataset_has_paths(dataset));
+        report_json_bool(json, "selfHoldsOutside", dataset->counted.has_outside);
         report_json_count(json, "first", part->first_function);
         report_json_open_array(json, "totals");
         for (size_t i = 0; i < dataset->counted.totals.count; i++)

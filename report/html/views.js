@@ -110,10 +110,9 @@ class FlameView {
 
 // ---- Columns that several tables share ----------------------------------------------------------
 
-// Of calls, self costs hold the time outside of the traced modules where that was measured.
+// Of calls, self costs hold the time outside of the traced modules where that was measured, and not by path.
 function selfWord(app) {
-    const withOutside = calls => [...calls.figures.values()].some(({outside}) => outside);
-    return app.event().calls && [...app.data.callTotals.values()].some(withOutside) ? 'self+outside' : 'self';
+    return app.event().calls && [...app.data.callTotals.values()].some(calls => calls.selfHoldsOutside) ? 'self+outside' : 'self';
 }
 
 // Columns of self and total cost of what `costs(row)` gives; shares of the selection.

@@ -7,7 +7,8 @@ here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 
 # in_paths FILE: "function calls", added up over all call paths, sorted.
 in_paths() {
-    "$SPROF" sql "$1" --format csv "SELECT function, sum(exclusive_samples) AS calls FROM v_call_tree GROUP BY function" \
+    "$SPROF" sql "$1" --format csv "SELECT function, sum(exclusive_samples) AS calls FROM v_call_tree
+        WHERE function NOT IN (SELECT function FROM v_outside) GROUP BY function" \
         >paths.csv 2>err || fail "no paths"
     python3 -c 'import csv
 for row in csv.DictReader(open("paths.csv")):

@@ -206,6 +206,28 @@ END
         [ "$(asked "SELECT count(*) AS n FROM v_call_stats WHERE module NOT LIKE 'program%'")" = 0 ] ||
             fail "$options: functions of other modules have figures"
     done
+    # By path each caller has its callees, and their times add up to what it spent outside.
+    db=t.db
+    traced t --paths -- ./program
+    "$SPROF" sql t.db --format csv "SELECT caller.name AS caller, group_concat(callee.name, ' ') AS callees,
+            sum(c.exclusive_weight) AS ns, sum(c.exclusive_samples) AS calls
+        FROM path_cost c JOIN call_path p ON p.id = c.path_id JOIN function callee ON callee.id = p.function_id
+        JOIN module m ON m.id = callee.module_id JOIN call_path above ON above.id = p.parent_id
+        JOIN function caller ON caller.id = above.function_id WHERE m.name NOT LIKE 'program%' GROUP BY 1 ORDER BY 1" >paths.csv 2>err
+    "$SPROF" sql t.db --format csv "SELECT function, outside_ns FROM v_call_stats WHERE outside_ns != 0" >callers.csv 2>err
+    python3 - "$(left usleep)" <<'END' || fail "outside by path: $(cat paths.csv callers.csv)"
+import csv, sys
+paths = {row["caller"]: row for row in csv.DictReader(open("paths.csv"))}
+outside = {row["function"].split("(")[0]: int(row["outside_ns"]) for row in csv.DictReader(open("callers.csv"))}
+assert set(paths) == set(outside) and len(paths) >= 6, (set(paths), set(outside))
+for name, row in paths.items():
+    assert abs(int(row["ns"]) - outside[name]) <= 1000 + outside[name] // 1000, (name, row, outside[name])
+assert paths["sleeps"]["callees"] == "usleep" and paths["sleeps"]["calls"] == "40", paths["sleeps"]
+assert "qsort" in paths["sorts"]["callees"].split() and set(paths["allocates"]["callees"].split()) >= {"malloc", "free"}, paths
+assert sum(int(paths[name]["calls"]) for name in ("sleeps", "jumps", "compare")) == int(sys.argv[1]), paths
+END
+    "$SPROF" report -i t.db --tree >out 2>err && grep -q '[├└] .*usleep' out && grep -q 'of them out of the traced modules' out &&
+        ! grep -q 'self+outside' out || fail "no callees outside in the tree: $(cat out)"
     traced t --no-outside -- ./program
     share sleeps "outside_ns = 0 AND self_ns > 0.9 * total_ns"
     [ "$(left usleep)" = 0 ] || fail "--no-outside, and calls that left"

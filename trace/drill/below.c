@@ -1,5 +1,6 @@
 /* Reads the calls below roots of drill-downs. */
 #include "trace/drill/below.h"
+#include "calls/outside.h"
 #include "trace/tracing.h"
 
 #include <stdlib.h>
@@ -118,6 +119,7 @@ static size_t read_chain(struct trace_below_reader *reader, const struct trace_s
     return count;
 }
 
+/* Time outside of the traced modules is its caller's. */
 static int read_node(struct trace_below_reader *reader, struct trace_session *program,
                      struct trace_below_slab *slab, const struct probe_node *nodes, uint32_t index)
 {
@@ -129,7 +131,9 @@ static int read_node(struct trace_below_reader *reader, struct trace_session *pr
         return SPROF_ENOMEM;
     const uint64_t calls = new_count(from->ended, &seen->calls);
     const double ns = new_time(program, from->self, &seen->ticks);
-    const size_t count = calls || ns > 0 ? read_chain(reader, program, nodes, index) : 0;
+    const bool leaves = calls_outside_has(&program->calls, (uint32_t)from->key - 1);
+    const uint32_t own = leaves ? PROBE_NODE_PARENT(from->key) : index;
+    const size_t count = calls || ns > 0 ? read_chain(reader, program, nodes, own) : 0;
     int result = 0;
     for (size_t r = 0; r < reader->root_count && count && !result; r++) {
         struct trace_below *below = &reader->below[r];
@@ -137,7 +141,8 @@ static int read_node(struct trace_below_reader *reader, struct trace_session *pr
         while (outermost && reader->chain[outermost - 1] != below->root)
             outermost--;
         if (outermost)
-            result = add_path(below, reader->chain, outermost - 1, ++reader->stamp, calls, ns);
+            result = add_path(below, reader->chain, outermost - 1, ++reader->stamp,
+                              leaves ? 0 : calls, ns);
     }
     return result;
 }

@@ -1,10 +1,12 @@
 /* Call paths, of the nodes that the agent counts. */
 #include "calls/calls.h"
+#include "calls/outside.h"
+#include "probing/outside.h"
 #include "tests/unit/calls/made.h"
 
 static const struct made_way in_memory = {.has_agent = true};
 
-enum { OUTER, INNER, NOT_CHOSEN, FUNCTIONS };
+enum { OUTER, INNER, NOT_CHOSEN, FUNCTIONS, CAPACITY = 16 };
 
 static struct made made;
 static struct plan_function functions[FUNCTIONS];
@@ -12,7 +14,7 @@ static struct plan_function functions[FUNCTIONS];
 static void make_counted(void)
 {
     static const char *const names[] = {"outer", "inner", "not chosen"};
-    made_begin(&made, &in_memory, FUNCTIONS);
+    made_begin(&made, &in_memory, CAPACITY);
     for (size_t i = 0; i < FUNCTIONS; i++)
         functions[i] = (struct plan_function){.name = names[i], .start = 0x100 * (i + 1)};
     made_file(&made, "/app/program", 0, functions, FUNCTIONS);
@@ -96,6 +98,39 @@ static void test_nodes(void)
     nodes_of()[5].calls = nodes_of()[5].ended = 4;
     CU_ASSERT_EQUAL(read_paths(), 1);
     CU_ASSERT_EQUAL(sample_of(path_below(INNER, path_below(OUTER, NULL)))->count, 1);
+    made_end(&made);
+}
+
+/* Calls that leave the modules are paths below their caller's. Their time is their caller's, their
+ * number is not. */
+static void test_outside(void)
+{
+    make_counted();
+    probing_outside_number(&made.session.probing);
+    const uint32_t leaving = made.session.outside->first + 1, unknown = leaving + 6;
+    for (size_t i = 0; i < 2; i++) {
+        const struct probing_outside_target target = {.module = 1, .offset = 0x1000 * (i + 1)};
+        CU_ASSERT_EQUAL_FATAL(sprof_vec_push(&made.session.outside->targets, target), 0);
+    }
+    set_node(7, 0, OUTER, 2, 2, 50);
+    set_node(5, 7, leaving, 9, 9, 400);
+    set_node(6, 0, leaving, 1, 1, 1); /* without a caller */
+    set_node(8, 5, leaving, 1, 1, 1); /* below another one */
+    set_node(9, 7, unknown, 1, 1, 1);
+    CU_ASSERT_EQUAL(read_paths(), 2);
+    CU_ASSERT_EQUAL_FATAL(thread_of()->paths.count, 2);
+    uint32_t stack;
+    CU_ASSERT_EQUAL(
+        calls_outside_node(&made.session, leaving, path_below(OUTER, NULL)->stack, &stack), 0);
+    CU_ASSERT_EQUAL(thread_of()->paths.items[1].stack, stack);
+    CU_ASSERT_EQUAL(sample_of(&thread_of()->paths.items[1])->count, 9);
+    CU_ASSERT_EQUAL(sample_of(&thread_of()->paths.items[1])->weight, 400);
+    const struct calls_cell *cell = calls_cell_of(thread_of(), OUTER);
+    CU_ASSERT_EQUAL(cell->path_calls, 2);
+    CU_ASSERT_EQUAL(cell->path_self, 450);
+    CU_ASSERT_EQUAL(cell->in_paths.calls, 2);
+    CU_ASSERT_EQUAL(cell->in_paths.self, 450);
+    probing_outside_free(&made.session.probing);
     made_end(&made);
 }
 
@@ -211,6 +246,7 @@ void sprof_suite_calls_paths(void)
 {
     CU_pSuite suite = CU_add_suite("calls/paths", NULL, NULL);
     CU_add_test(suite, "nodes", test_nodes);
+    CU_add_test(suite, "calls that leave the modules", test_outside);
     CU_add_test(suite, "nodes that cannot be", test_hostile_nodes);
     CU_add_test(suite, "a deep path", test_deep);
     CU_add_test(suite, "calls in no path", test_alone);
