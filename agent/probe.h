@@ -167,6 +167,7 @@ enum probe_tier {
     PROBE_RESUME,  /* LEAVE; the exception continues after a cleanup */
     PROBE_VFORK,   /* counts, and notes where a child of vfork begins */
     PROBE_EXECUTE, /* execve: counts, and ends calls of a child of vfork */
+    PROBE_CATCH,   /* LEAVE; the exception is the second argument */
 
     /* Flag: notes the first call in `hits`; the agent then clears it. Counts nothing. */
     PROBE_COVER = 0x40,

@@ -3,56 +3,78 @@
 
 enum { FIRST_BLOCK_MAX = 64 }; /* instructions */
 
-/* Functions that end the frames of others. A probe there closes them; it sees no exit. Rust's
- * names hold hashes: they begin and end so. */
-static const struct {
-    const char *begins, *ends; /* NULL: that is all of it */
-    bool throws;
-} leaving[] = {
-    {"longjmp", NULL, false},
-    {"_longjmp", NULL, false},
-    {"siglongjmp", NULL, false},
-    {"__longjmp_chk", NULL, false},
-    {"__libc_longjmp", NULL, false},
-    {"__libc_siglongjmp", NULL, false},
-    {"____longjmp_chk", NULL, false},
-    {"__cxa_begin_catch", NULL, false},
-    {"__cxa_throw", NULL, true},
-    {"__cxa_rethrow", NULL, true},
-    {"_Unwind_Resume", NULL, false},
-    {"_Unwind_Resume_or_Rethrow", NULL, false},
-    {"__gnat_begin_handler_v1", NULL, false},
-    {"rust_begin_unwind", NULL, true},
-    {"_RNvCs", "_7___rustc17rust_begin_unwind", true},
-    {"_ZN3std9panicking3try7cleanup17h", "E", false},
-    {"_ZN3std9panicking12catch_unwind7cleanup17h", "E", false},
-    {"_RNvNvNtCs", "_3std9panicking3try7cleanup", false},
-    {"_RNvNvNtCs", "_3std9panicking12catch_unwind7cleanup", false},
+enum leaving {
+    ENDS,    /* frames below its own */
+    THROWS,  /* an exception begins there */
+    CATCHES, /* the exception is its second argument */
 };
 
-static bool is_leaving(const char *name, bool is_any)
+/* Functions that end the frames of others. A probe there closes them; it sees no exit. Rust's
+ * names hold hashes: they begin and end so. Its do_catch, where the compiler has not inlined it,
+ * calls cleanup, whose frame may be below frames that the panic has left. */
+static const struct {
+    const char *begins, *ends; /* NULL: that is all of it; *: and anything more */
+    enum leaving how;
+} leaving[] = {
+    {"longjmp", NULL, ENDS},
+    {"_longjmp", NULL, ENDS},
+    {"siglongjmp", NULL, ENDS},
+    {"__longjmp_chk", NULL, ENDS},
+    {"__libc_longjmp", NULL, ENDS},
+    {"__libc_siglongjmp", NULL, ENDS},
+    {"____longjmp_chk", NULL, ENDS},
+    {"__cxa_begin_catch", NULL, ENDS},
+    {"__cxa_throw", NULL, THROWS},
+    {"__cxa_rethrow", NULL, THROWS},
+    {"_Unwind_Resume", NULL, ENDS},
+    {"_Unwind_Resume_or_Rethrow", NULL, ENDS},
+    {"__gnat_begin_handler_v1", NULL, ENDS},
+    {"rust_begin_unwind", NULL, THROWS},
+    {"_RNvCs", "_7___rustc17rust_begin_unwind", THROWS},
+    {"_ZN3std9panicking3try7cleanup17h", "E", ENDS},
+    {"_ZN3std9panicking12catch_unwind7cleanup17h", "E", ENDS},
+    {"_RNvNvNtCs", "_3std9panicking3try7cleanup", ENDS},
+    {"_RNvNvNtCs", "_3std9panicking12catch_unwind7cleanup", ENDS},
+    {"_ZN3std9panicking3try8do_catch17h", "E", CATCHES},
+    {"_ZN3std9panicking12catch_unwind8do_catch17h", "E", CATCHES},
+    {"_RINvNvNtCs", "_3std9panicking3try8do_catch*", CATCHES},
+    {"_RINvNvNtCs", "_3std9panicking12catch_unwind8do_catch*", CATCHES},
+};
+
+static bool ends_so(const char *rest, const char *ends)
+{
+    const size_t end = ends ? strlen(ends) : 0, length = strlen(rest);
+    if (!end)
+        return !length;
+    if (ends[end - 1] == '*')
+        return memmem(rest, length, ends, end - 1) != NULL;
+    return length >= end && !strcmp(rest + length - end, ends);
+}
+
+/* -1: it ends no others. */
+static int leaving_of(const char *name)
 {
     for (size_t i = 0; name && i < sizeof leaving / sizeof *leaving; i++) {
-        const char *begins = leaving[i].begins, *rest = name;
-        for (; *begins && *rest == *begins; rest++)
-            begins++;
-        if (*begins || (!is_any && !leaving[i].throws))
-            continue;
-        const size_t end = leaving[i].ends ? strlen(leaving[i].ends) : 0, length = strlen(rest);
-        if (end ? length >= end && !strcmp(rest + length - end, leaving[i].ends) : !length)
-            return true;
+        const size_t length = strlen(leaving[i].begins);
+        if (!strncmp(name, leaving[i].begins, length) && ends_so(name + length, leaving[i].ends))
+            return (int)leaving[i].how;
     }
-    return false;
+    return -1;
 }
 
 bool plan_leaves_frames(const char *name)
 {
-    return is_leaving(name, true);
+    return leaving_of(name) >= 0;
 }
 
 bool plan_throws(const char *name)
 {
-    return is_leaving(name, false);
+    return leaving_of(name) == THROWS;
+}
+
+bool plan_catches(const char *name)
+{
+    return leaving_of(name) == CATCHES;
 }
 
 /* … and where nongnu libunwind begins to do so, which does not come through thunks. libgcc's does.

@@ -187,4 +187,7 @@ bool plan_leaves_frames(const char *name);
 /* Whether an exception begins there. Its first frames are those of the function's caller. */
 bool plan_throws(const char *name);
 
+/* Whether an exception, its second argument, is caught there. */
+bool plan_catches(const char *name);
+
 #endif

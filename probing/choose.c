@@ -198,6 +198,8 @@ static enum probe_tier tier_of(const struct probing_program *program,
         return PROBE_UNWIND;
     if (leaves(function) && program->way->has_agent && plan_throws(function->linkage_name))
         return PROBE_THROW;
+    if (leaves(function) && program->way->has_agent && plan_catches(function->linkage_name))
+        return PROBE_CATCH;
     if (leaves(function) && program->way->has_agent && function->linkage_name &&
         strstr(function->linkage_name, "_Unwind_Resume"))
         return PROBE_RESUME;

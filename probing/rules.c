@@ -48,7 +48,7 @@ bool probing_stays_on(const struct probing_probe *probe)
            probe->tier == PROBE_CLONE || probe->tier == PROBE_UNWIND ||
            probe->tier == PROBE_SYSCALL || probe->tier == PROBE_THROW ||
            probe->tier == PROBE_REMARK || probe->tier == PROBE_RESUME ||
-           probe->tier == PROBE_VFORK || probe->tier == PROBE_EXECUTE;
+           probe->tier == PROBE_VFORK || probe->tier == PROBE_EXECUTE || probe->tier == PROBE_CATCH;
 }
 
 /* Probes for left frames are needed while frames exist. Threads that begin during a rest are found

@@ -120,7 +120,7 @@ static SAVES_ALL __attribute__((noinline)) void leave_frames(struct thread *thre
 {
     const uint64_t now = probe_ticks();
     const uint64_t target = tier == PROBE_JUMP ? jump_target(thread, argument, slot) : 0;
-    const bool is_above = tier == PROBE_LEAVE || tier == PROBE_RESUME;
+    const bool is_above = tier == PROBE_LEAVE || tier == PROBE_RESUME || tier == PROBE_CATCH;
     if (keeps_calls())
         valued_of(thread)->thrown = is_above ? argument : 0;
     if (is_own(thread, slot))
@@ -143,7 +143,14 @@ static SAVES_ALL __attribute__((noinline)) void leave_frames(struct thread *thre
 
 static inline bool leaves_frames(uint8_t tier)
 {
-    return tier == PROBE_LEAVE || tier == PROBE_JUMP || tier == PROBE_THROW || tier == PROBE_RESUME;
+    return tier == PROBE_LEAVE || tier == PROBE_JUMP || tier == PROBE_THROW ||
+           tier == PROBE_RESUME || tier == PROBE_CATCH;
+}
+
+/* Of a function that leaves frames: the exception, or longjmp's buffer. */
+static inline uint64_t left_by(uint8_t tiers, const struct probe_saved *saved)
+{
+    return (tiers & (uint8_t)~PROBE_QUIET) == PROBE_CATCH ? saved->rsi : saved->rdi;
 }
 
 /* == Threads and processes that begin == */
@@ -256,7 +263,7 @@ static inline void pass(struct thread *thread, uint32_t function, uint8_t tiers,
     if (tiers == tier)
         count_in(thread->innermost);
     if (leaves_frames(tier))
-        leave_frames(thread, tier, slot, saved->rdi);
+        leave_frames(thread, tier, slot, left_by(tier, saved));
     if (tiers != tier)
         return;
     const bool is_missed =
@@ -349,7 +356,7 @@ SAVES_ALL int probe_entered(uint32_t function, uint64_t slot, const struct probe
     if (extras & PROBE_STACKS)
         note_stack(thread, function, slot);
     if (!has_page(thread, extras, function)) {
-        count_beyond(thread, function, tiers, slot, saved->rdi);
+        count_beyond(thread, function, tiers, slot, left_by(tiers, saved));
         return 1;
     }
     if (tier != PROBE_FULL) {

@@ -539,9 +539,9 @@ Rust panic "called \`Option::unwrap()\` on a \`None\` value"
 EOF
     LD_LIBRARY_PATH=$("$compiler" --print target-libdir)
     export LD_LIBRARY_PATH
-    for flags in "" "-C prefer-dynamic"; do
+    for flags in -O "-O -C prefer-dynamic" "-C opt-level=0" "-C opt-level=0 -C symbol-mangling-version=v0"; do
         # shellcheck disable=SC2086
-        "$compiler" -O -g $flags panics.rs -o panics >build.log 2>&1 || fail "it does not compile: $(cat build.log)"
+        "$compiler" -g $flags panics.rs -o panics >build.log 2>&1 || fail "it does not compile: $(cat build.log)"
         traced panics --function '^(fails|middle|bare)$' --keep 'throws "^Rust panic$"' -- ./panics
         "$SPROF" script panics.db >out || fail "no script"
         for name in middle bare; do

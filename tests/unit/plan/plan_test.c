@@ -511,27 +511,38 @@ static void test_names_that_leave(void)
 {
     static const struct {
         const char *name;
-        bool leaves, throws;
+        bool leaves, throws, catches;
     } cases[] = {
-        {"longjmp", true, false},
-        {"longjmps", false, false},
-        {"__cxa_throw", true, true},
-        {"__cxa_begin_catch", true, false},
-        {"__gnat_begin_handler_v1", true, false},
-        {"rust_begin_unwind", true, true},
-        {"_RNvCsfLfy6EI15iL_7___rustc17rust_begin_unwind", true, true},
-        {"_ZN3std9panicking3try7cleanup17h0e874561921143b6E", true, false},
-        {"_ZN3std9panicking12catch_unwind7cleanup17h0e874561921143b6E", true, false},
-        {"_RNvNvNtCsjrHSEGnQ3l9_3std9panicking12catch_unwind7cleanup", true, false},
-        {"_ZN3std9panicking3try7cleanup17h", false, false},
-        {"_ZN3std2io5stdio7cleanup17h011b7225068aaba1E", false, false},
-        {"_RNvNvNtCs", false, false},
-        {"", false, false},
-        {NULL, false, false},
+        {"longjmp", true, false, false},
+        {"longjmps", false, false, false},
+        {"__cxa_throw", true, true, false},
+        {"__cxa_begin_catch", true, false, false},
+        {"__gnat_begin_handler_v1", true, false, false},
+        {"rust_begin_unwind", true, true, false},
+        {"_RNvCsfLfy6EI15iL_7___rustc17rust_begin_unwind", true, true, false},
+        {"_ZN3std9panicking3try7cleanup17h0e874561921143b6E", true, false, false},
+        {"_ZN3std9panicking12catch_unwind7cleanup17h0e874561921143b6E", true, false, false},
+        {"_RNvNvNtCsjrHSEGnQ3l9_3std9panicking12catch_unwind7cleanup", true, false, false},
+        {"_ZN3std9panicking3try8do_catch17h5acb47bf7fe10d24E", true, false, true},
+        {"_ZN3std9panicking12catch_unwind8do_catch17hf931d4ed5d60eab4E", true, false, true},
+        {"_RINvNvNtCsi4IsKQVxMg0_3std9panicking12catch_unwind8do_catchNCNvCsh14zvwx5BML_"
+         "6panics4mains0_"
+         "0mEBZ_",
+         true, false, true},
+        {"_RINvNvNtCsi4IsKQVxMg0_3std9panicking12catch_unwind7do_callNCNvCsh14zvwx5BML_"
+         "6panics4mains0_"
+         "0mEBY_",
+         false, false, false},
+        {"_ZN3std9panicking3try7cleanup17h", false, false, false},
+        {"_ZN3std2io5stdio7cleanup17h011b7225068aaba1E", false, false, false},
+        {"_RNvNvNtCs", false, false, false},
+        {"", false, false, false},
+        {NULL, false, false, false},
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         CU_ASSERT_EQUAL(plan_leaves_frames(cases[i].name), cases[i].leaves);
         CU_ASSERT_EQUAL(plan_throws(cases[i].name), cases[i].throws);
+        CU_ASSERT_EQUAL(plan_catches(cases[i].name), cases[i].catches);
     }
 }
 
