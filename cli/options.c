@@ -70,8 +70,8 @@ static int set_option(struct cursor *cursor, const struct cli_option *option, co
     void *field = (char *)cursor->arguments + option->offset;
     const int status = option->set(field, value, &cause);
     if (status)
-        sprof_error_set(error, status, 0, "%s%s%s: %s", word, value ? " " : "", value ? value : "",
-                        cause.message);
+        sprof_error_set(error, status, 0, "%s%s%.200s%s: %s", word, value ? " " : "",
+                        value ? value : "", value && strlen(value) > 200 ? "…" : "", cause.message);
     return status;
 }
 

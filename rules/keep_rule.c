@@ -3,6 +3,7 @@
 
 #include "base/compat.h"
 #include "rules/capture.h"
+#include "rules/comparison.h"
 #include "rules/condition.h"
 #include "rules/error_at.h"
 
@@ -109,31 +110,6 @@ static int read_number(struct parser *parser, uint64_t *number, uint64_t most, c
 
 /* == Values == */
 
-enum comparison { NO_COMPARISON, EQUAL, NOT_EQUAL, LESS, AT_MOST, MORE, AT_LEAST };
-
-static enum comparison comparison_of(const struct parser *parser)
-{
-    static const char *const words[] = {[EQUAL] = "=",    [NOT_EQUAL] = "!=", [LESS] = "<",
-                                        [AT_MOST] = "<=", [MORE] = ">",       [AT_LEAST] = ">="};
-    for (int i = EQUAL; i <= AT_LEAST; i++)
-        if (is_word(parser, words[i]))
-            return (enum comparison)i;
-    return is_word(parser, "==") ? EQUAL : NO_COMPARISON;
-}
-
-/* Parses "-7", "0x10", "2.5". False: no number, or beyond the range. */
-static bool is_number(const char *text, size_t length, long double *number)
-{
-    char copy[64], *stop = NULL;
-    const size_t sign = *text == '-';
-    if (length >= sizeof copy || length <= sign || text[sign] < '0' || text[sign] > '9')
-        return false;
-    memcpy(copy, text, length);
-    copy[length] = '\0';
-    *number = strtold(copy, &stop);
-    return stop == copy + length && *number > -9e18L && *number < 9e18L;
-}
-
 /* `is_beyond` excludes the bound itself. */
 static void set_low(struct rules_keep_test *test, long double bound, bool is_beyond)
 {
@@ -178,9 +154,9 @@ static int read_value(struct parser *parser, struct rules_keep_test *test, enum 
     const bool is_equal = how == EQUAL || how == NOT_EQUAL;
     if ((is_zero || dots) && !is_equal)
         return refuse(parser, parser->at, "a number");
-    if (dots ? !is_number(text, (size_t)(dots - text), &low) ||
-                   !is_number(dots + 2, (size_t)(end - dots) - 2, &high) || low > high
-             : !is_zero && !error && !is_number(text, parser->length, &low))
+    if (dots ? !rules_number(text, (size_t)(dots - text), &low) ||
+                   !rules_number(dots + 2, (size_t)(end - dots) - 2, &high) || low > high
+             : !is_zero && !error && !rules_number(text, parser->length, &low))
         return refuse(parser, parser->at,
                       rules_keep_is_errno(test) ? "a number, or an error's name as in ENOENT"
                                                 : wanted);
@@ -248,6 +224,31 @@ static size_t read_path(const char *text, struct rules_keep_late *late)
     return length ? before + length : 0;
 }
 
+/* Reads the name of a value as a word, and what comes next: a comparison, perhaps without blanks.
+ */
+static enum comparison read_name(struct parser *parser)
+{
+    const size_t name = read_path(parser->text + parser->at, &(struct rules_keep_late){0});
+    const bool is_joined = name && name < parser->length;
+    if (is_joined)
+        parser->length = name;
+    next_word(parser);
+    size_t length;
+    const enum comparison how = rules_comparison(parser->text + parser->at, &length);
+    if (!how || (!is_joined && length != parser->length))
+        return NO_COMPARISON;
+    parser->length = length;
+    return how;
+}
+
+/* Whether the next word is that name, perhaps with a comparison behind it. */
+static bool is_name(const struct parser *parser, const char *name)
+{
+    const char *text = parser->text + parser->at, *behind = text + strlen(name);
+    return is_word(parser, name) ||
+           (!strncmp(text, name, strlen(name)) && rules_comparison(behind, &(size_t){0}));
+}
+
 /* Whether the test needs more than the agent's words of a call. */
 static bool needs_memory(const struct rules_keep_late *late)
 {
@@ -277,15 +278,14 @@ static int read_compared(struct parser *parser, struct rules_keep *rule,
 static int read_test(struct parser *parser, struct rules_keep *rule)
 {
     struct rules_keep_late late = {.at = parser->text + parser->at};
-    const bool is_result = is_word(parser, "returns"), is_error = is_word(parser, "errno");
+    const bool is_result = is_name(parser, "returns"), is_error = is_name(parser, "errno");
     const size_t at = parser->at;
     if (!is_result) {
         read_path(late.at, &late);
         late.range.name = late.path.name;
         late.range.name_length = late.path.name_length;
     }
-    next_word(parser);
-    enum comparison how = comparison_of(parser);
+    const enum comparison how = read_name(parser);
     if (is_error && !how &&
         (!parser->length || is_word(parser, "and") || is_word(parser, "while"))) {
         late.range.low_real = late.range.high_real = 0;
@@ -306,12 +306,9 @@ static bool begins_test(const struct parser *parser)
 {
     struct parser next = *parser;
     struct rules_keep_late late;
-    if (is_word(parser, "returns"))
-        return true;
-    const bool is_value =
-        parser->length && read_path(parser->text + parser->at, &late) == parser->length;
-    next_word(&next);
-    return is_value && (comparison_of(&next) != NO_COMPARISON || is_word(parser, "errno"));
+    return is_name(parser, "returns") ||
+           (parser->length && read_path(parser->text + parser->at, &late) &&
+            (read_name(&next) || is_word(parser, "errno")));
 }
 
 static int read_changed(struct parser *parser, struct rules_keep *rule)
