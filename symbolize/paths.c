@@ -73,7 +73,8 @@ static bool has_place(Dwarf_Die *die, uint64_t *address, const char **why)
     Dwarf_Attribute attribute, at;
     Dwarf_Op *operations;
     size_t count;
-    *why = "lies in a register or in the frame of the call, which is gone when the call has ended";
+    *why = "is a local variable, which is gone when the call has ended: capture a field or static "
+           "variable that has the value, or note it in the program by sprof_note() of <sprof.h>";
     if (!dwarf_attr_integrate(die, DW_AT_location, &attribute)) {
         *why = "has no place: the compiler has put its value into the code";
         return false;
@@ -83,7 +84,8 @@ static bool has_place(Dwarf_Die *die, uint64_t *address, const char **why)
     for (size_t i = 0; i < count; i++)
         if (operations[i].atom == DW_OP_GNU_push_tls_address ||
             operations[i].atom == DW_OP_form_tls_address) {
-            *why = "is another one in each thread";
+            *why = "is another one in each thread, and is not read: capture it by a pointer that "
+                   "leads to it, or note it in the program by sprof_note() of <sprof.h>";
             return false;
         }
     if (count != 1)

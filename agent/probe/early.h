@@ -25,7 +25,7 @@ copy_early(struct thread *thread, const struct record *record, uint32_t function
     while (valued->next_early && early_of(thread, valued->next_early - 1)->slot <= slot)
         valued->next_early--;
     struct early *early = early_of(thread, valued->next_early++);
-    struct piece_words of = {.words = words_of(record), .has_words = true};
+    struct piece_words of = {.words = words_of(record), .has_words = true, .slot = slot};
     early->slot = slot;
     early->begin = now;
     early->place = place_of(values);

@@ -301,11 +301,10 @@ static inline void put_kept(struct thread *thread, const struct probe_kept *kept
     put_header(&to->header, probe_log_header(position, kind, exit, more, function));
 }
 
-/* NULL: no values, or no room. */
-static SAVES_ALL __attribute__((noinline)) struct valued *take_values(struct thread *thread,
-                                                                      struct record *record,
-                                                                      uint64_t now, bool has_words,
-                                                                      enum probe_exit exit)
+/* `frame`: where the call's frame was, below; 0: it is open. NULL: no values, or no room. */
+static SAVES_ALL __attribute__((noinline)) struct valued *
+take_values(struct thread *thread, struct record *record, uint64_t now, bool has_words,
+            enum probe_exit exit, uint64_t frame)
 {
     const uint32_t function = (uint32_t)(stat_of(record) - thread->stats);
     const bool is_hidden = probe_inside.shared->keep_of.values[function] & PROBE_VALUES_HIDDEN;
@@ -321,7 +320,8 @@ static SAVES_ALL __attribute__((noinline)) struct valued *take_values(struct thr
         take_words(record, exit, has_words && !is_jumper(record), &valued->values);
         struct piece_words of = {.words = valued->values.words,
                                  .has_words = valued->values.has_words,
-                                 .has_result = valued->values.has_result};
+                                 .has_result = valued->values.has_result,
+                                 .slot = frame};
         const uint32_t early = put_early(thread, record, values, *begin_of(record), valued->pieces);
         valued->values.bytes =
             early + copy_pieces(thread, values, early_count(values),
@@ -345,7 +345,7 @@ static inline struct valued *take_request(struct thread *thread, struct record *
     const bool is_wanted =
         probe_inside.shared->keep_of.values[function] & PROBE_VALUES_REQUEST &&
         kept_room(thread) > 2 * PROBE_KEPT_UNITS * (uint64_t)count + 2 * PROBE_VALUED_UNITS;
-    return is_wanted ? take_values(thread, record, probe_ticks(), true, PROBE_EXIT_LEFT) : NULL;
+    return is_wanted ? take_values(thread, record, probe_ticks(), true, PROBE_EXIT_LEFT, 0) : NULL;
 }
 
 /* Returns the first number; 0: the root's. */
@@ -418,7 +418,8 @@ static SAVES_ALL __attribute__((noinline)) void keep_end(struct thread *thread,
         .rules = rules,
         .is_apart = !is_in_chain,
     };
-    struct valued *valued = take_values(thread, record, now, is_in_chain, exit);
+    struct valued *valued =
+        take_values(thread, record, now, is_in_chain, exit, record->slot & ~(uint64_t)POINT);
     record->node = 0; /* first: a handler that leaves must not repeat it */
     put_kept(thread, &kept, valued, record, PROBE_LOG_END, exit);
     if (!valued)

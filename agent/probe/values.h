@@ -187,29 +187,47 @@ static inline int64_t read_memory(const struct thread *thread, void *to, uint64_
 
 /* == Pieces == */
 
-/* Returns 0, PROBE_PIECE_NOT_READ or PROBE_PIECE_UNREADABLE. */
-static inline uint16_t read_word(const struct thread *thread, uint64_t *word, uint64_t from,
-                                 uint64_t now)
-{
-    const int64_t got = read_memory(thread, word, from, sizeof *word, now);
-    return got == sizeof *word ? 0 : got < 0 ? PROBE_PIECE_NOT_READ : PROBE_PIECE_UNREADABLE;
-}
-
-static inline uint16_t follow(const struct thread *thread, uint64_t *address, const int8_t *offsets,
-                              unsigned count, uint64_t now)
-{
-    uint16_t problem = 0;
-    for (unsigned i = 0; i < count && !problem; i++)
-        problem = read_word(thread, address, *address + (uint64_t)(int64_t)offsets[i], now);
-    return problem;
-}
-
 struct piece_words {
     const uint64_t *words;
     bool has_words, has_result;
+    uint64_t slot; /* the call's frame is not below it, where probes run; 0: it is */
     uint64_t cursor;
     uint16_t cursor_problem; /* why it is unknown, or 0 */
 };
+
+/* The address is in a frame that has ended or not begun: a probe has written there. */
+static inline bool is_gone(const struct thread *thread, uint64_t slot, uint64_t address)
+{
+    enum { NEAR = 1 << 16 };
+    const uint64_t here = (uint64_t)(uintptr_t)__builtin_frame_address(0),
+                   bottom = is_own(thread, slot) ? probe_stack_bottom(probe_own_thread()) : 0;
+    return address < slot && (bottom ? address >= bottom : slot - here < NEAR && address >= here);
+}
+
+/* As read_memory(). */
+static inline int64_t read_piece(const struct thread *thread, const struct piece_words *of,
+                                 void *to, uint64_t from, uint64_t size, uint64_t now)
+{
+    return is_gone(thread, of->slot, from) ? 0 : read_memory(thread, to, from, size, now);
+}
+
+/* Returns 0, PROBE_PIECE_NOT_READ or PROBE_PIECE_UNREADABLE. */
+static inline uint16_t read_word(const struct thread *thread, const struct piece_words *of,
+                                 uint64_t *word, uint64_t from, uint64_t now)
+{
+    const int64_t got = read_piece(thread, of, word, from, sizeof *word, now);
+    return got == sizeof *word ? 0 : got < 0 ? PROBE_PIECE_NOT_READ : PROBE_PIECE_UNREADABLE;
+}
+
+static inline uint16_t follow(const struct thread *thread, const struct piece_words *of,
+                              uint64_t *address, const int8_t *offsets, unsigned count,
+                              uint64_t now)
+{
+    uint16_t problem = 0;
+    for (unsigned i = 0; i < count && !problem; i++)
+        problem = read_word(thread, of, address, *address + (uint64_t)(int64_t)offsets[i], now);
+    return problem;
+}
 
 static inline uint16_t word_of(const struct piece_words *of, const struct probe_piece *piece,
                                uint64_t *word)
@@ -234,13 +252,14 @@ static inline uint16_t find_piece(const struct thread *thread, const struct prob
     *from = word + piece->at;
     if (is_counted)
         length = of->words[piece->length % PROBE_WORDS_ALL];
-    const uint16_t problem = is_long ? read_word(thread, &length, word + piece->length, now) : 0;
+    const uint16_t problem =
+        is_long ? read_word(thread, of, &length, word + piece->length, now) : 0;
     if (problem)
         return problem;
     *size = length < piece->size ? length : piece->size;
     if (is_long || piece->kind == PROBE_PIECE_TEXT_AT)
-        return follow(thread, from, once, 1, now);
-    return piece->kind == PROBE_PIECE_CLASS ? follow(thread, from, by_table, 3, now) : 0;
+        return follow(thread, of, from, once, 1, now);
+    return piece->kind == PROBE_PIECE_CLASS ? follow(thread, of, from, by_table, 3, now) : 0;
 }
 
 /* Returns a length, perhaps with PROBE_PIECE_CUT, or a reason. */
@@ -255,7 +274,7 @@ static inline uint16_t copy_piece(const struct thread *thread, const struct prob
     if (problem)
         return problem;
     const uint64_t most = size < room ? size : room;
-    const int64_t got = most || !size ? read_memory(thread, to, from, most, now) : -1;
+    const int64_t got = most || !size ? read_piece(thread, of, to, from, most, now) : -1;
     if (got < 0)
         return PROBE_PIECE_NOT_READ;
     if (!got && size)
@@ -279,7 +298,7 @@ static inline void take_step(const struct thread *thread, const struct probe_pie
     of->cursor_problem = word_of(of, piece, &word);
     if (of->cursor_problem)
         return;
-    of->cursor_problem = read_word(thread, &of->cursor, word + piece->at, now);
+    of->cursor_problem = read_word(thread, of, &of->cursor, word + piece->at, now);
 }
 
 /* Every piece has a length or a reason. Returns the bytes written. */

@@ -1,6 +1,6 @@
 #!/bin/bash
 # sprof trace --args=both and --capture: what arguments lead to when calls begin and end, and other values of kept calls.
-#   capture.sh both | captured | plain
+#   capture.sh both | captured | plain | gone
 set -u
 . "$(dirname "$0")/lib.sh"
 
@@ -230,11 +230,68 @@ EOF
     for ((i = 0; i < 3; i++)); do many+=(--capture "step: $(printf 'server.clients, %.0s' 1 2 3 4 5)n"); done
     "$SPROF" trace --keep 'every 1' "${many[@]}" --capture 'step: server.state' -o none.db --overwrite -- ./plain >out 2>err || fail "the program was not run"
     grep -q 'of each function at most 16 values are captured' err || fail "more than 16 values: $(cat err)"
+    expect 2 "$SPROF" trace --keep "over 1ms : $(printf 'a%.0s' {1..5000})" -- ./plain
+    grep -q '…: a rule has at most 4096 bytes' err || fail "too long a rule: $(cat err)"
     expect 2 "$SPROF" trace --capture x -- ./plain
     grep -q -- '--capture needs --keep' err || fail "why not: $(cat err)"
 }
 
+# What lay in the frame of a call is no value of it when it has ended, also where a pointer leads there; frames of open calls are read.
+gone() {
+    local level
+    cat >gone.c <<'EOF'
+#include <stdio.h>
+#define NI __attribute__((noinline))
+#define BODY __asm__ volatile("nop; nop; nop; nop; nop" ::: "memory")
+struct job { const char *name; int *count; };
+struct job last;
+__thread int mine = 4;
+NI char *dangling(int n)
+{
+    char text[32];
+    int count = n;
+    char *volatile p = text;
+    snprintf(text, sizeof text, "dangling %d", n);
+    last.name = p;
+    last.count = &count;
+    BODY;
+    return p;
+}
+NI int inner(struct job *job) { BODY; return *job->count; }
+NI int outer(int n)
+{
+    char text[32] = "outer";
+    struct job job = {text, &n};
+    last = job;
+    BODY;
+    return inner(&job) + mine;
+}
+int main(void)
+{
+    int sum = 0;
+    for (int i = 0; i < 3; i++) sum += (dangling(i) != 0) + outer(i);
+    return sum;
+}
+EOF
+    cat >wanted.txt <<'EOF'
+dangling(n = 0) = 0x… unreadable [last.name = 0x… unreadable, *last.count = unreadable]
+outer(n = 0) = 4 [last.name = 0x… unreadable, *last.count = unreadable]
+inner(job = 0x… {name = "outer", count = 0x…}) = 0 [last.name = "outer", *last.count = 0]
+EOF
+    for level in -O0 -O1; do
+        gcc $level -g gone.c -o gone || fail "it does not compile"
+        traced gone --keep 'every 1 : ^(dangling|outer|inner)' --args --capture '^(dangling|outer): last.name, *last.count' \
+            --capture '^inner: last.name, *last.count' -- ./gone
+        shown gone.db | grep 'n = 0\|^inner.* = 0 ' >out
+        diff wanted.txt out >differs || fail "other values with $level: $(cat differs)"
+        for wrong in "text/'text' is a local variable, which is gone .*sprof_note" "mine/'mine' is another one in each thread.*sprof_note"; do
+            "$SPROF" trace -o none.db --overwrite --keep 'every 1 : ^outer' --capture "^outer: ${wrong%%/*}" -- ./gone >wrong 2>&1
+            tr '\n' ' ' <wrong | grep -q -- "${wrong#*/}.*  ^outer: ${wrong%%/*} .* ^ " || fail "no cure for '${wrong%%/*}': $(cat wrong)"
+        done
+    done
+}
+
 case "$1" in
-both | captured | plain) "$1" ;;
+both | captured | plain | gone) "$1" ;;
 *) fail "no such case" ;;
 esac
