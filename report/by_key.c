@@ -226,22 +226,14 @@ static void put_formatted(struct table *table, struct report_dataset *dataset, c
     report_table_put_text(table, kept ? kept : "");
 }
 
-/* The last two parts of a path: enough to recognize a source file, short enough for a column. */
-static const char *short_path(const char *path)
-{
-    const char *last = strrchr(path, '/'), *at = last;
-    while (at && at > path && at[-1] != '/')
-        at--;
-    return at && at > path ? at : path;
-}
-
 static void put_line(struct table *table, struct report_dataset *dataset,
                      const struct report_frame *frame)
 {
     if (!frame || !frame->file)
         report_table_put_text(table, "?");
     else
-        put_formatted(table, dataset, short_path(frame->file), frame->line, ":%" PRIu64);
+        put_formatted(table, dataset, report_utf8_short_path(frame->file), frame->line,
+                      ":%" PRIu64);
     report_table_put_text(table, frame && frame->file ? frame->file : "");
     report_table_put_count(table, frame ? frame->line : 0);
 }

@@ -276,6 +276,8 @@ int report_diff(FILE *out, const struct report_diff *diff, const struct report_s
     if (!status)
         status = comparison.runs ? read_runs(&comparison, error) : SPROF_ENOMEM;
     if (!status)
+        status = report_diff_check_renamings(&comparison, error);
+    if (!status)
         status = compute(&comparison, &result);
     if (!status) {
         qsort_r(result.order, result.count, sizeof *result.order, compare_changes,

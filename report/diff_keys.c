@@ -10,17 +10,21 @@ size_t report_diff_module_stem(const char *name)
     return version ? length + strspn(version + 4, "0123456789") : length;
 }
 
+/* Whether a renaming, OLD=NEW, is of a module of this name. */
+static bool is_old_name(const char *renaming, const char *name)
+{
+    const size_t length = strcspn(renaming, "=");
+    return strlen(name) == length && !strncmp(name, renaming, length);
+}
+
 /* The name a module goes by on both sides. */
 const char *report_diff_module_name(const struct diff_comparison *comparison, size_t side,
                                     const char *name)
 {
     const char *const *renamed = comparison->diff->renamed;
-    for (; side == 0 && renamed && *renamed; renamed++) {
-        const char *equals = strchr(*renamed, '=');
-        const size_t length = (size_t)(equals - *renamed);
-        if (strlen(name) == length && !strncmp(name, *renamed, length))
-            return equals + 1;
-    }
+    for (; side == 0 && renamed && *renamed; renamed++)
+        if (is_old_name(*renamed, name))
+            return strchr(*renamed, '=') + 1;
     return name;
 }
 
@@ -37,12 +41,40 @@ uint64_t report_diff_file_key(const char *file)
     return file ? sprof_hash_text(slash ? slash + 1 : file) : 0;
 }
 
+static void note_renamings(struct diff_comparison *comparison, size_t side, const char *name)
+{
+    const char *const *renamed = comparison->diff->renamed;
+    for (size_t i = 0; renamed && renamed[i] && i < 64; i++)
+        if (is_old_name(renamed[i], name))
+            comparison->renamed_met[side] |= UINT64_C(1) << i;
+}
+
+int report_diff_check_renamings(const struct diff_comparison *comparison, struct sprof_error *error)
+{
+    const char *const *renamed = comparison->diff->renamed;
+    for (size_t i = 0; renamed && renamed[i] && i < 64; i++) {
+        const int length = (int)strcspn(renamed[i], "=");
+        if (comparison->renamed_met[0] >> i & 1)
+            continue;
+        if (comparison->renamed_met[1] >> i & 1)
+            return sprof_error_set(error, SPROF_EUSAGE, 0,
+                                   "--map %s: the recording before stands first: `--map %s=%.*s`",
+                                   renamed[i], renamed[i] + length + 1, length, renamed[i]);
+        return sprof_error_set(error, SPROF_EUSAGE, 0,
+                               "--map %s: no module is called '%.*s' in the recording before; "
+                               "`sprof report --modules` lists them",
+                               renamed[i], length, renamed[i]);
+    }
+    return 0;
+}
+
 /* Notes which build of each module a side ran. One without a key was mapped and met no sample. */
 int report_diff_note_builds(struct diff_comparison *comparison, size_t side)
 {
     const struct report_dataset *dataset = &comparison->dataset;
     for (size_t i = 0; i < dataset->modules.count; i++) {
         const struct report_module *module = &dataset->modules.items[i];
+        note_renamings(comparison, side, module->name);
         if (!module->key)
             continue;
         const uint64_t key = report_diff_module_key(comparison, side, module->name);

@@ -6,6 +6,7 @@
 
 struct diff_row {
     const char *name, *module;
+    const char *place, *function; /* of lines: "dir/file.c:12", and whose it is; else NULL */
     bool unnamed;  /* functions without a name, which cannot be matched between two builds */
     bool gathered; /* all of these of a module as one row */
 };
@@ -39,6 +40,7 @@ struct diff_comparison {
     bool frame_app, drop_interior;
     struct sprof_map named;     /* module and name → key of the functions with it; 1: several */
     struct sprof_map builds[2]; /* key of a module's name → key of its content; 1: several */
+    uint64_t renamed_met[2]; /* a bit for each of the first 64 renamings: a side has the old name */
 };
 
 /* What of the runs is compared; the order is that of enum report_diff_by. */
@@ -94,6 +96,10 @@ bool report_diff_is_unnamed(const struct diff_comparison *comparison, uint32_t n
 
 /* Notes which build of each module a side ran, and whether both ran the same one. */
 int report_diff_note_builds(struct diff_comparison *comparison, size_t side);
+
+/* SPROF_EUSAGE where a module was to be renamed that the side before lacks. */
+int report_diff_check_renamings(const struct diff_comparison *comparison,
+                                struct sprof_error *error);
 bool report_diff_same_build(const struct diff_comparison *comparison, const char *module);
 
 /* == Rows == */

@@ -16,6 +16,9 @@ static int find_row(struct diff_comparison *comparison, uint64_t key, struct dif
     }
     row.name = report_utf8_copy(&comparison->arena, row.name);
     row.module = report_utf8_copy(&comparison->arena, row.module);
+    if (row.place && (!(row.place = report_utf8_copy(&comparison->arena, row.place)) ||
+                      !(row.function = report_utf8_copy(&comparison->arena, row.function))))
+        return SPROF_ENOMEM;
     if (!row.name || !row.module || sprof_vec_push(&comparison->rows, row) ||
         sprof_map_put(&comparison->indexes, key, comparison->rows.count))
         return SPROF_ENOMEM;
@@ -302,7 +305,7 @@ static int add_paths(struct diff_comparison *comparison, size_t side, size_t run
 static int add_lines(struct diff_comparison *comparison, size_t side, size_t run)
 {
     const struct report_dataset *dataset = &comparison->dataset;
-    struct sprof_str name = {0};
+    struct sprof_str name = {0}, place = {0};
     int result = 0;
     for (size_t i = 0; i < dataset->line_costs.count && !result; i++) {
         const struct report_line_cost *line = &dataset->line_costs.items[i];
@@ -316,15 +319,21 @@ static int add_lines(struct diff_comparison *comparison, size_t side, size_t run
             break;
         struct diff_row row = function_row(comparison, side, frame->function, unnamed);
         sprof_str_clear(&name);
+        sprof_str_clear(&place);
+        row.function = row.name;
         result = frame->file
-                     ? sprof_str_appendf(&name, "%s:%u %s", frame->file, frame->line, row.name)
-                     : sprof_str_append(&name, row.name);
+                     ? sprof_str_appendf(&name, "%s:%u %s", frame->file, frame->line, row.name) |
+                           sprof_str_appendf(&place, "%s:%u", report_utf8_short_path(frame->file),
+                                             frame->line)
+                     : sprof_str_append(&name, row.name) | sprof_str_append(&place, "?");
         const uint64_t key = sprof_hash_pair(
             function, sprof_hash_pair(report_diff_file_key(frame->file), frame->line));
         row.name = name.text;
+        row.place = place.text;
         if (!result)
             result = add(comparison, key, row, run, &line->costs);
     }
+    sprof_str_release(&place);
     sprof_str_release(&name);
     return result ? result : add_unnamed(comparison, side, run);
 }

@@ -72,6 +72,35 @@ static bool has_modules(const struct diff_comparison *comparison)
     return comparison->diff->by != REPORT_DIFF_MODULES && comparison->diff->by != REPORT_DIFF_KEYS;
 }
 
+/* People see the place of a line beside its function; programs have both in one text, too. */
+static void add_subject(struct table *table, struct diff_comparison *comparison)
+{
+    const enum report_diff_by by = comparison->diff->by;
+    const bool lines = by == REPORT_DIFF_LINES;
+    report_table_column(
+        table,
+        (struct table_column){.title = lines ? NULL : report_diff_title(comparison),
+                              .key = report_diff_column_key(comparison),
+                              .kind = TABLE_NAME,
+                              .subject = !lines,
+                              .only_data = lines,
+                              .functions = by == REPORT_DIFF_FUNCTIONS || by == REPORT_DIFF_PATHS});
+    if (lines)
+        report_table_column(
+            table, (struct table_column){
+                       .title = "line", .key = "place", .kind = TABLE_NAME, .subject = true});
+    if (lines)
+        report_table_column(table, (struct table_column){.title = "function",
+                                                         .key = "function",
+                                                         .kind = TABLE_NAME,
+                                                         .functions = true});
+    if (has_modules(comparison))
+        report_table_column(table, (struct table_column){.title = "module",
+                                                         .key = "module",
+                                                         .kind = TABLE_NAME,
+                                                         .optional = TABLE_DETAIL + 3});
+}
+
 static void add_columns(struct table *table, struct diff_comparison *comparison)
 {
     const struct table_column columns[] = {
@@ -94,19 +123,12 @@ static void add_columns(struct table *table, struct diff_comparison *comparison)
          .key = "after_calls",
          .kind = TABLE_COUNT,
          .optional = TABLE_DETAIL + 1},
-        {.title = report_diff_title(comparison),
-         .key = report_diff_column_key(comparison),
-         .kind = TABLE_NAME,
-         .subject = true,
-         .functions = comparison->diff->by == REPORT_DIFF_FUNCTIONS ||
-                      comparison->diff->by == REPORT_DIFF_PATHS},
-        {.title = "module", .key = "module", .kind = TABLE_NAME, .optional = TABLE_DETAIL + 3},
     };
-    const size_t count = sizeof columns / sizeof *columns;
-    for (size_t i = 0; i < count - !has_modules(comparison); i++)
+    for (size_t i = 0; i < sizeof columns / sizeof *columns; i++)
         if ((i != INTERVAL_COLUMN || has_interval(comparison)) &&
             (i / 2 != CALLS_COLUMN / 2 || comparison->counts_calls))
             report_table_column(table, columns[i]);
+    add_subject(table, comparison);
 }
 
 static void put_text(struct table *table, struct diff_comparison *comparison, const char *text)
@@ -164,6 +186,11 @@ static void put_row(struct table *table, struct diff_comparison *comparison,
     for (size_t side = 0; side < 2 && comparison->counts_calls; side++)
         report_table_put(table, (union table_cell){.count = mean_calls(comparison, index, side)});
     report_table_put_text(table, comparison->rows.items[index].name);
+    if (comparison->diff->by == REPORT_DIFF_LINES) {
+        const struct diff_row *line = &comparison->rows.items[index];
+        report_table_put_text(table, line->place ? line->place : "?");
+        report_table_put_text(table, line->place ? line->function : line->name);
+    }
     if (has_modules(comparison))
         report_table_put_text(table, comparison->rows.items[index].module);
 }
@@ -242,6 +269,40 @@ static const char *note_of(struct diff_comparison *comparison, const struct diff
     return report_utf8_copy(&comparison->arena, text);
 }
 
+/* A module that one side alone has, of whose rows there is most; NULL: none. */
+static const char *only_in(const struct diff_comparison *comparison,
+                           const struct diff_result *result, size_t side)
+{
+    const char *module = NULL;
+    double most = 0;
+    for (size_t i = 0; i < result->count; i++) {
+        const struct diff_row *row = &comparison->rows.items[result->order[i]];
+        const struct model_difference *costs = &result->differences[result->order[i]];
+        const double cost = side ? costs->after : costs->before;
+        const uint64_t key = *row->module ? report_diff_module_key(comparison, 1, row->module) : 0;
+        if (!key || cost <= most || !sprof_map_get(&comparison->builds[side], key) ||
+            sprof_map_get(&comparison->builds[!side], key))
+            continue;
+        module = row->module;
+        most = cost;
+    }
+    return module;
+}
+
+/* Each side has a module that the other lacks: it may be one that was renamed. */
+static const char *rename_of(struct diff_comparison *comparison, const struct diff_result *result)
+{
+    const char *before = only_in(comparison, result, 0), *after = only_in(comparison, result, 1);
+    char text[480];
+    if (!before || !after)
+        return NULL;
+    snprintf(text, sizeof text,
+             "%.100s is only before, %.100s only after: if they are one, "
+             "`--map %.80s=%.80s`",
+             before, after, before, after);
+    return report_utf8_copy(&comparison->arena, text);
+}
+
 static const char *footer_of(struct diff_comparison *comparison, const struct diff_result *result,
                              size_t shown)
 {
@@ -289,6 +350,9 @@ int report_diff_write_table(FILE *out, struct diff_comparison *comparison,
     table.title = title_of(comparison);
     table.note = note_of(comparison, result);
     table.left_out = footer_of(comparison, result, shown);
+    const char *renamed = rename_of(comparison, result);
+    if (renamed && sprof_vec_push(&table.notes, renamed))
+        table.failed = true;
     int status = table.failed || !table.title || !table.note || !table.left_out ? SPROF_ENOMEM : 0;
     if (!status && brief && !style->full_names)
         status = report_table_shorten(&table, &comparison->arena);

@@ -1,6 +1,8 @@
 /* Fits clean texts into columns. */
 #include "report/utf8_text.h"
 
+#include <string.h>
+
 const char *report_utf8_copy(struct sprof_arena *arena, const char *text)
 {
     struct sprof_str clean = {0};
@@ -98,4 +100,12 @@ int report_utf8_right(struct sprof_str *out, const char *text, size_t width)
 {
     const int result = report_utf8_spaces(out, missing(text, width));
     return result ? result : report_utf8_shortened(out, text, width);
+}
+
+const char *report_utf8_short_path(const char *path)
+{
+    const char *last = strrchr(path, '/'), *at = last;
+    while (at && at > path && at[-1] != '/')
+        at--;
+    return at && at > path ? at : path;
 }

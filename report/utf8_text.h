@@ -34,4 +34,7 @@ int report_utf8_right(struct sprof_str *out, const char *text, size_t width);
 /* Appends spaces. */
 int report_utf8_spaces(struct sprof_str *out, size_t count);
 
+/* The last two parts of a path: enough to recognize a source file, short enough for a column. */
+const char *report_utf8_short_path(const char *path);
+
 #endif

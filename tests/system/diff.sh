@@ -196,6 +196,15 @@ renamed)
     side a old hot=3000 cold=5000
     side b new hot=3010 cold=4990
     expect hot gone+new
+    "$SPROF" diff a1.db b1.db >"$work/out" || fail "no comparison"
+    grep -q 'old is only before, new only after: if they are one, `--map old=new`' "$work/out" || fail "no word of --map"
+    # A renaming that is of no module is said to be none.
+    for wrong in "new=old|stands first: .--map old=new." "nix=new|no module is called 'nix'"; do
+        "$SPROF" diff a1.db b1.db --map "${wrong%|*}" >/dev/null 2>"$work/err" && fail "--map ${wrong%|*} is taken"
+        grep -q "${wrong#*|}" "$work/err" || fail "--map ${wrong%|*}: $(cat "$work/err")"
+    done
+    "$SPROF" diff a1.db b1.db --map old=new >"$work/out"
+    grep -q 'is only before' "$work/out" && fail "--map is offered again"
     more=(--map old=new)
     expect hot "within chance"
     ;;
@@ -215,6 +224,9 @@ rates_and_kinds)
     "$SPROF" diff a.db b.db >"$work/out" || fail "two rates"
     grep -q 'sampled at 499 to 997 Hz' "$work/out" || fail "the rates are not said"
     "$SPROF" diff a.db a.db | grep -q 'sampled at' && fail "one rate is called two"
+    # The number of a line is never cut, and its function stands beside it.
+    "$SPROF" diff a.db b.db --by line --all --columns 80 >"$work/out" || fail "no comparison by line"
+    grep -qE ' programs/split\.c:[0-9]+ +[a-z_]+( |$)' "$work/out" || fail "lines without numbers: $(cat "$work/out")"
     "$SPROF" trace -o c.db -- "$PROGRAMS/split" once 5 >/dev/null 2>&1 || fail "no trace"
     for sides in "a.db c.db" "c.db a.db"; do
         "$SPROF" diff $sides >"$work/out" 2>"$work/err"
