@@ -14,11 +14,11 @@ static const char *const modules[] = {
     "libresolv", "libnss_files", "libnsl",      "libthread_db",
 };
 
-/* Scopes, each with what stands behind it in a name. */
+/* Scopes, each with what stands behind it in a name. hashbrown is what std's maps are made of. */
 static const char *const scopes[] = {
-    "std::",   "__gnu_cxx::",       "__cxxabiv1::",  "__cxx11::", "core::",
-    "alloc::", "runtime.",          "runtime/",      "internal/", "__rust_",
-    "__rdl_",  "rust_begin_unwind", "__libc_start_", "_start",    "__gthread_",
+    "std::",         "__gnu_cxx::", "__cxxabiv1::", "__cxx11::", "core::",      "alloc::",
+    "runtime.",      "runtime/",    "internal/",    "__rust_",   "__rdl_",      "rust_begin_unwind",
+    "__libc_start_", "_start",      "__gthread_",   "__rustc::", "hashbrown::",
 };
 
 static bool begins(const char *text, const char *with)

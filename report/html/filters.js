@@ -3,7 +3,7 @@
 
 const DROPPED = 0xffffffff; // the node of a path whose costs are left out: no array has that index
 const FILTER_BITS = {focus: 1, ignore: 2, hide: 4};
-const LIBRARY_SCOPES = '^(<?(std|__gnu_cxx|__cxxabiv1|core|alloc|runtime)(::|\\.)|__gthread_)';
+const LIBRARY_SCOPES = '^(<?(std|__gnu_cxx|__cxxabiv1|core|alloc|hashbrown|__rustc|runtime)(::|\\.)|__gthread_)';
 
 function withoutLibraries(filters) {
     return filters.filter(({text}) => text !== LIBRARY_SCOPES);

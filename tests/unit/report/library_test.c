@@ -20,6 +20,8 @@ static void test_names(void)
     CU_ASSERT_TRUE(report_name_is_standard("void std::__sort<int*>(int*, int*)"));
     CU_ASSERT_TRUE(report_name_is_standard("bool __gnu_cxx::operator!=<int*>(int*, int*)"));
     CU_ASSERT_TRUE(report_name_is_standard("core::fmt::write"));
+    CU_ASSERT_TRUE(report_name_is_standard("<hashbrown::raw::RawTable<(u32, u32)>>::find::<u8>"));
+    CU_ASSERT_TRUE(report_name_is_standard("__rustc::__rust_dealloc"));
     CU_ASSERT_TRUE(report_name_is_standard("<alloc::vec::Vec<T> as core::ops::drop::Drop>::drop"));
     CU_ASSERT_TRUE(report_name_is_standard("<&mut std::io::Write as core::fmt::Write>::write_str"));
     CU_ASSERT_TRUE(report_name_is_standard("runtime.mallocgc"));
