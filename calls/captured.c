@@ -2,6 +2,7 @@
 #include "calls/keep_requests.h"
 #include "calls/program.h"
 #include "calls/values.h"
+#include "names/names.h"
 #include "plan/expressions.h"
 #include "rules/rules.h"
 
@@ -140,8 +141,9 @@ static void warn_unlocated(const struct calls_program *program, size_t number, u
     char before[256] = "--capture: ";
     struct sprof_error error = {0};
     if (what)
-        snprintf(before, sizeof before,
-                 "--capture of %.150s: ", program->values.unlocated[number][path].function->name);
+        snprintf(before, sizeof before, "--capture of %.150s: ",
+                 names_screen_show(program->options.names,
+                                   program->values.unlocated[number][path].function->name));
     rules_error_at(capture->text, (size_t)((what ? at : capture->paths[path].text) - capture->text),
                    before,
                    what ? what
@@ -158,7 +160,8 @@ static void warn_no_requests(const struct calls_program *program)
     char before[256] = "--request: ";
     struct sprof_error error = {0};
     if (unmet->what)
-        snprintf(before, sizeof before, "--request of %.150s: ", unmet->function->name);
+        snprintf(before, sizeof before, "--request of %.150s: ",
+                 names_screen_show(program->options.names, unmet->function->name));
     rules_error_at(request->text,
                    (size_t)((unmet->what ? unmet->at : request->paths[0].text) - request->text),
                    before,

@@ -2,6 +2,7 @@
  * lengths are checked. */
 #include "calls/keep_late.h"
 #include "calls/program.h"
+#include "names/names.h"
 #include "plan/expressions.h"
 #include "rules/rules.h"
 
@@ -215,8 +216,8 @@ int calls_late_explain(const struct calls_program *program, size_t rule, struct 
     char before[256];
     if (!unmet->what)
         return 0;
-    snprintf(before, sizeof before,
-             "--keep: no call meets the rule; in %.150s: ", unmet->function->name);
+    snprintf(before, sizeof before, "--keep: no call meets the rule; in %.150s: ",
+             names_screen_show(program->options.names, unmet->function->name));
     return rules_error_at(text, (size_t)(unmet->at - text), before, unmet->what, error);
 }
 

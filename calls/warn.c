@@ -3,6 +3,7 @@
 #include "calls/warn.h"
 #include "calls/program.h"
 #include "inject/inject.h"
+#include "names/names.h"
 #include "plan/plan.h"
 #include "probing/probing.h"
 
@@ -256,7 +257,8 @@ static int put(struct calls_program *program, uint32_t slab, uint32_t function, 
         .bound = bound,
     };
     program->all->warned.rows++;
-    say(program, thread, probe->function->name, &row, noted);
+    say(program, thread, names_screen_show(program->options.names, probe->function->name), &row,
+        noted);
     return sprof_vec_push(&recording_batch(program->recording)->warnings, row) ? SPROF_ENOMEM : 0;
 }
 

@@ -6,6 +6,7 @@
 #include "cli/trace_options.h"
 #include "cli/trace_summary.h"
 #include "inject/inject.h"
+#include "names/names.h"
 
 #include <signal.h>
 #include <stdio.h>
@@ -269,6 +270,7 @@ static struct trace_options options_of(struct cli_terminal *terminal,
         .rest_ns = arguments->rest_ns,
         .sprof_version = SPROF_VERSION,
         .log = &terminal->log,
+        .names = arguments->names,
     };
 }
 
@@ -294,6 +296,7 @@ static int run(struct cli_terminal *terminal, void *all, const struct cli_operan
         status = choose_recorded(terminal, arguments, error);
     if (status)
         return status;
+    arguments->names = arguments->full_names ? NULL : names_screen_new();
     struct trace_options trace = options_of(terminal, arguments, operands);
     struct trace_session *session;
     status = cli_drill_apply(&arguments->drill, &arguments->children_of, &trace, error);
@@ -325,6 +328,7 @@ static void release(void *all)
     if (arguments->reloaded)
         release(arguments->reloaded);
     free(arguments->reloaded);
+    names_screen_free(arguments->names);
     sprof_vec_release(&arguments->pids.list);
     sprof_vec_release(&arguments->warn_over.list);
     sprof_vec_release(&arguments->watchdog.list);

@@ -243,6 +243,8 @@ const struct cli_option cli_trace_options[] = {
      FIELD(rest_ns), set_rest},
     {"no-cache", 0, NULL, "compute all plans and names anew, and keep none", FIELD(no_cache),
      cli_set_flag},
+    {"full-names", 0, NULL, "messages name functions with parameters and template arguments",
+     FIELD(full_names), cli_set_flag},
     {"verbose", 'v', NULL, "say more", FIELD(verbose), cli_set_flag},
     {0},
 };

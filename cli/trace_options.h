@@ -42,9 +42,10 @@ struct cli_trace_arguments {
     char program[PATH_MAX];               /* for which a section of a file of options is */
     uint64_t given[2];                    /* as in struct cli_operands */
     struct cli_trace_arguments *reloaded; /* what was read later; the last one first */
+    struct names_screen *names;           /* of messages; NULL: full ones */
     double stack_check;                   /* percent; 0: none */
     bool append, overwrite, children, paths, callers, all_points, no_cache, paused, verbose;
-    bool no_outside, no_states, stack, heap;
+    bool no_outside, no_states, stack, heap, full_names;
 };
 
 extern const struct cli_option cli_trace_options[];

@@ -34,4 +34,16 @@ size_t names_last(const char *name);
 int names_shorten(struct sprof_arena *arena, const char *const *names, size_t count,
                   const char **shown);
 
+/* Names that are shown one after the other, as in messages while a program runs. */
+struct names_screen;
+
+/* NULL when out of memory. */
+struct names_screen *names_screen_new(void);
+void names_screen_free(struct names_screen *screen);
+
+/* What to write for a name: the least detail with which it differs from all names shown before, and
+ * the same text each time. The text lives as long as the screen and the name. Without a screen, and
+ * when out of memory, it is the name. */
+const char *names_screen_show(struct names_screen *screen, const char *name);
+
 #endif

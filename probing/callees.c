@@ -1,6 +1,7 @@
 /* Finds callees by direct calls and jumps, and through GOT slots. Calls through registers or data
  * count as open. */
 #include "probing/callees.h"
+#include "names/names.h"
 #include "plan/plan.h"
 #include "probing/program.h"
 
@@ -317,8 +318,8 @@ void probing_callees_report_open(const struct probing_callees *callees)
             continue;
         calls += open;
         if (functions++ < NAMES_SHOWN)
-            sprof_str_appendf(&names, "%s%.100s (%u)", functions > 1 ? ", " : "", function->name,
-                              open);
+            sprof_str_appendf(&names, "%s%.100s (%u)", functions > 1 ? ", " : "",
+                              names_screen_show(program->options.names, function->name), open);
     }
     if (calls)
         sprof_log_message(program->options.log, SPROF_LOG_NOTE,

@@ -1,6 +1,7 @@
 /* Names modules that are not traced, where the chosen function is. */
 #include "probing/elsewhere.h"
 #include "base/base.h"
+#include "names/names.h"
 #include "plan/process_plan.h"
 #include "probing/program.h"
 
@@ -8,6 +9,7 @@
 
 struct elsewhere {
     const struct plan_expressions *expressions;
+    struct names_screen *names;
     struct sprof_str *text;
     struct sprof_error error;
 };
@@ -31,7 +33,8 @@ static int look(void *context, struct plan_module *module)
             plan_expressions_match(elsewhere->expressions, function, &elsewhere->error) <= 0)
             continue;
         sprof_str_appendf(elsewhere->text, "; --module %s has %.200s",
-                          slash ? slash + 1 : module->path, function->name);
+                          slash ? slash + 1 : module->path,
+                          names_screen_show(elsewhere->names, function->name));
         return FOUND;
     }
     return 0;
@@ -40,7 +43,8 @@ static int look(void *context, struct plan_module *module)
 bool probing_append_elsewhere(struct sprof_str *text, const struct probing_program *program,
                               const struct plan_expressions *expressions, struct cache *cache)
 {
-    struct elsewhere elsewhere = {.expressions = expressions, .text = text};
+    struct elsewhere elsewhere = {
+        .expressions = expressions, .names = program->options.names, .text = text};
     struct sprof_error error = {0};
     bool generated;
     return plan_process(program->process.pid, -1, cache, NULL, is_not_ours, look, &elsewhere,

@@ -1,6 +1,7 @@
 /* Explains why ranges hold no function. */
 #include "probing/empty_range.h"
 #include "base/command.h"
+#include "names/names.h"
 #include "plan/plan.h"
 #include "probing/callees.h"
 #include "probing/program.h"
@@ -177,8 +178,9 @@ static int refuse_addresses(const struct probing_program *program, const char *t
                            "the range %.100s covers the entry of no function that has a probe\n"
                            "the nearest is %.100s, at 0x%llx in the process, %.100s!0x%llx in its "
                            "file: `sprof stats --wide` shows addresses",
-                           text, nearest->function->name, (unsigned long long)(start + file->bias),
-                           slash ? slash + 1 : file->path, (unsigned long long)start);
+                           text, names_screen_show(program->options.names, nearest->function->name),
+                           (unsigned long long)(start + file->bias), slash ? slash + 1 : file->path,
+                           (unsigned long long)start);
 }
 int probing_refuse_empty_range(struct probing_program *program, const char *text,
                                struct sprof_error *error)

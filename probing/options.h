@@ -45,6 +45,7 @@ struct trace_module_rule {
     enum trace_module_when when;
 };
 
+struct names_screen;
 struct rules_capture;
 struct rules_keep;
 struct rules_condition;
@@ -145,6 +146,7 @@ struct trace_options {
     uint64_t rest_ns;
     const char *sprof_version;
     const struct sprof_log *log;
+    struct names_screen *names; /* how messages name functions; NULL: in full */
 };
 
 #endif

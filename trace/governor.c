@@ -2,6 +2,7 @@
  * enough, they lose their probes. */
 #include "trace/governor.h"
 #include "inject/inject.h"
+#include "names/names.h"
 #include "trace/tracing.h"
 
 #include <fcntl.h>
@@ -271,7 +272,8 @@ static void append_changed(const struct trace_session *session, const struct see
             sprof_str_append(names, ", …");
         else
             sprof_str_appendf(names, "%s%.100s (%s)", shown > 1 ? ", " : "",
-                              session->probes.items[spent->probe].function->name,
+                              names_screen_show(session->options.names,
+                                                session->probes.items[spent->probe].function->name),
                               spent->becomes == PROBING_GOVERNED_COUNT ? "counted only" : "off");
     }
 }
@@ -330,7 +332,7 @@ static int time_one(struct trace_session *session, const struct seen *seen, doub
     probing_switch(&session->probing);
     trace_govern_anew(session);
     sprof_log_message(session->options.log, SPROF_LOG_NOTE, "%s is timed again",
-                      probe->function->name);
+                      names_screen_show(session->options.names, probe->function->name));
     return note_change(session, best->probe, seen->ns / seen->cost.cpu_ns);
 }
 

@@ -1,6 +1,6 @@
 #!/bin/bash
 # sprof trace --warn-over, --watchdog and --stack-check: a row and a line for each call that takes too much.
-#   warnings.sh slow | stuck | stack | bad
+#   warnings.sh slow | names | stuck | stack | bad
 set -u
 . "$(dirname "$0")/../system/lib.sh"
 
@@ -117,6 +117,30 @@ END
     grep -qE '^ +[0-9.]+ s +1 +(\?|brief) +brief +slow ' out || fail "the thread of a first call: $(cat out)"
     traced --warn-over 1h -- ./program slow
     [ "$(count 1)" = 0 ] || fail "a warning without cause"
+    ;;
+names)
+    # Functions have the names that tables have: short, and different where two would look the same.
+    cat >names.cpp <<'END'
+#include <map>
+#include <unistd.h>
+namespace shop {
+__attribute__((noinline)) void price(std::map<int, long> &orders) { orders[1]++; usleep(30000); }
+__attribute__((noinline)) void price(double) { usleep(30000); }
+}
+int main()
+{
+    std::map<int, long> orders;
+    shop::price(orders);
+    shop::price(1.5);
+    shop::price(orders);
+}
+END
+    g++ -O1 -g -fno-optimize-sibling-calls names.cpp -o names || fail "no compiler"
+    expect 0 "$SPROF" trace -o t.db --function '^shop::' --warn-over 20ms -- ./names
+    [ "$(grep -c 'slow: shop::price took' err)" = 2 ] || fail "not the short name: $(cat err)"
+    [ "$(grep -c 'slow: shop::price(double) took' err)" = 1 ] || fail "two functions look the same: $(cat err)"
+    expect 0 "$SPROF" trace --full-names -o t.db --function '^shop::' --warn-over 20ms -- ./names
+    [ "$(grep -cE 'slow: shop::price\(std::map<int, long, .*>&\) took' err)" = 2 ] || fail "not the full name: $(cat err)"
     ;;
 stuck)
     mkfifo input

@@ -1,13 +1,19 @@
 /* Writes texts of drill-downs. */
+#include "names/names.h"
 #include "trace/drill/drilling.h"
 
 #include <string.h>
 
 enum { NAMES_SHOWN = 4, OTHERS_SHOWN = 6 };
 
-static const char *name_of(const struct trace_drilling *drilling, uint32_t function)
+static const char *full_name_of(const struct trace_drilling *drilling, uint32_t function)
 {
     return drilling->functions.items[function].name;
+}
+
+static const char *name_of(const struct trace_drilling *drilling, uint32_t function)
+{
+    return names_screen_show(drilling->common->options.names, full_name_of(drilling, function));
 }
 
 static void append_names(const struct trace_drilling *drilling, const struct rules_drill *drill,
@@ -63,6 +69,7 @@ void trace_drilling_report_step(struct trace_drilling *drilling, size_t root, ui
     sprof_str_release(&names);
 }
 
+/* The page finds functions by the names in marks. */
 const char *trace_drilling_mark(struct trace_drilling *drilling, size_t root)
 {
     const struct rules_drill *drill = &drilling->drills[root];
@@ -70,13 +77,14 @@ const char *trace_drilling_mark(struct trace_drilling *drilling, size_t root)
     if (drill->state == RULES_DRILL_FOUND)
         sprof_str_appendf(
             &text, "culprit: %.200s",
-            name_of(drilling, drill->nodes.items[drill->way.items[drill->way.count - 1]].function));
+            full_name_of(drilling,
+                         drill->nodes.items[drill->way.items[drill->way.count - 1]].function));
     else if (drill->state > RULES_DRILL_LOOKS)
         sprof_str_appendf(&text, "%.200s: the drill-down has ended",
-                          name_of(drilling, drill->root));
+                          full_name_of(drilling, drill->root));
     else
         sprof_str_appendf(&text, "step %u: below %.200s", drill->step_count,
-                          name_of(drilling, cause_of(drill)));
+                          full_name_of(drilling, cause_of(drill)));
     const char *mark = text.failed ? NULL : sprof_arena_text(&drilling->arena, text.text);
     sprof_str_release(&text);
     return mark;

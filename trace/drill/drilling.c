@@ -1,6 +1,7 @@
 /* Runs the drill-downs of a trace. */
 #include "trace/drill/drilling.h"
 #include "calls/calls.h"
+#include "names/names.h"
 #include "probing/probing.h"
 
 #include <stdlib.h>
@@ -231,9 +232,11 @@ static void report_uncalled(struct trace_drilling *drilling)
         const struct trace_below *below = &drilling->reader.below[r];
         if (drilling->drills[r].state == RULES_DRILL_WAITS && !below->usual.count &&
             !below->calls && !below->flows.count)
-            sprof_log_message(drilling->common->options.log, SPROF_LOG_WARNING,
-                              "%s has not been called yet: a drill-down begins with its calls",
-                              drilling->functions.items[drilling->drills[r].root].name);
+            sprof_log_message(
+                drilling->common->options.log, SPROF_LOG_WARNING,
+                "%s has not been called yet: a drill-down begins with its calls",
+                names_screen_show(drilling->common->options.names,
+                                  drilling->functions.items[drilling->drills[r].root].name));
     }
 }
 

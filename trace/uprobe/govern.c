@@ -1,5 +1,6 @@
 /* Limits the cost of uprobes: functions lose theirs above max_overhead. */
 #include "calls/calls.h"
+#include "names/names.h"
 #include "trace/uprobe/uprobes.h"
 #include "trace/uprobe/uprobes_inside.h"
 
@@ -86,7 +87,8 @@ static int let_go(struct trace_session *session, double share, struct sprof_str 
         if (calls_history_probe(&session->calls, number, "off", "governor", share))
             return SPROF_ENOMEM;
         if (gone < NAMES_SHOWN)
-            sprof_str_appendf(names, "%s%.100s", gone ? ", " : "", probe->function->name);
+            sprof_str_appendf(names, "%s%.100s", gone ? ", " : "",
+                              names_screen_show(session->options.names, probe->function->name));
     }
     return gone;
 }

@@ -1,6 +1,7 @@
 /* Traces with uprobes: holds the command until probes are placed, and copies the kernel's figures
  * to memory like the agent's. */
 #include "trace/uprobe/uprobes.h"
+#include "names/names.h"
 #include "probing/probing.h"
 #include "trace/uprobe/sites.h"
 #include "trace/uprobe/uprobes_inside.h"
@@ -246,8 +247,9 @@ static void report_refused(struct trace_session *session, const struct probing_f
     struct sprof_str names = {0};
     for (size_t i = 0; i < sites->refused.count && i < NAMED; i++) {
         const struct uprobe_refusal *refusal = &sites->refused.items[i];
+        const char *name = session->probes.items[refusal->function].function->name;
         sprof_str_appendf(&names, "%s%.80s (%s)", i ? " · " : "",
-                          session->probes.items[refusal->function].function->name, refusal->why);
+                          names_screen_show(session->options.names, name), refusal->why);
     }
     if (names.text)
         sprof_log_message(session->options.log, SPROF_LOG_WARNING,

@@ -1,8 +1,11 @@
 /* The words of a drill-down's end. */
+#include "names/names.h"
 #include "trace/drill/drilling.h"
 
 #include <CUnit/CUnit.h>
 #include <string.h>
+
+static struct trace_session session; /* names are shown in full */
 
 static struct trace_drilled names[] = {
     {.name = "serve"}, {.name = "parse"}, {.name = "scan"}, {.name = "log_it"}};
@@ -19,7 +22,8 @@ static void test_shares_are_of_the_root(void)
 {
     static struct trace_drilling drilling;
     uint32_t way[] = {0, 1, 3};
-    drilling = (struct trace_drilling){.functions = {.items = names, .count = 4},
+    drilling = (struct trace_drilling){.common = &session,
+                                       .functions = {.items = names, .count = 4},
                                        .step_cpu_ns = 6e6,
                                        .begun_ns = sprof_clock_monotonic_ns()};
     struct rules_drill *drill = &drilling.drills[0];
@@ -41,6 +45,28 @@ static void test_shares_are_of_the_root(void)
     sprof_str_release(&drilling.answer);
 }
 
+/* Where there is a screen, names are short, and two that would look the same differ. */
+static void test_names_are_short(void)
+{
+    static struct trace_session shows;
+    static struct trace_drilled of_shop[] = {
+        {.name = "shop::serve(int)"}, {.name = "shop::serve(char const*)"}, {.name = "main"}};
+    static struct trace_drilling drilling;
+    uint32_t way[] = {0, 1};
+    shows.options.names = names_screen_new();
+    drilling = (struct trace_drilling){.common = &shows,
+                                       .functions = {.items = of_shop, .count = 3},
+                                       .begun_ns = sprof_clock_monotonic_ns()};
+    drilling.drills[0] = (struct rules_drill){.nodes = {.items = nodes, .count = 2},
+                                              .way = {.items = way, .count = 2},
+                                              .state = RULES_DRILL_NOTHING};
+    CU_ASSERT_EQUAL_FATAL(trace_drilling_conclude(&drilling, 0), 0);
+    CU_ASSERT_PTR_NOT_NULL(strstr(drilling.answer.text, "most of the time of shop::serve; "));
+    CU_ASSERT_PTR_NOT_NULL(strstr(drilling.answer.text, "  → shop::serve(char const*)  60 %"));
+    sprof_str_release(&drilling.answer);
+    names_screen_free(shows.options.names);
+}
+
 enum { OTHERS = 9 };
 
 /* The root, and others with these parts of its time, none of them on the way. */
@@ -57,7 +83,8 @@ static struct rules_drill *make_others(const double *parts, size_t count)
         other_nodes[i] = (struct rules_drill_node){
             .function = (uint32_t)i, .calls = 10, .ns = 1e6, .part = i ? parts[i - 1] : 0};
     }
-    with_others = (struct trace_drilling){.functions = {.items = other_names, .count = count + 1},
+    with_others = (struct trace_drilling){.common = &session,
+                                          .functions = {.items = other_names, .count = count + 1},
                                           .begun_ns = sprof_clock_monotonic_ns()};
     struct rules_drill *drill = &with_others.drills[0];
     *drill = (struct rules_drill){.nodes = {.items = other_nodes, .count = count + 1},
@@ -213,6 +240,7 @@ void sprof_suite_trace_answer(void)
 {
     CU_pSuite suite = CU_add_suite("trace/answer", NULL, NULL);
     CU_add_test(suite, "shares are of the root", test_shares_are_of_the_root);
+    CU_add_test(suite, "names are short", test_names_are_short);
     CU_add_test(suite, "others", test_others);
     CU_add_test(suite, "the way is no other", test_way_is_no_other);
     CU_add_test(suite, "functions without calls", test_not_called);
