@@ -44,9 +44,10 @@ static int unknown_option(const struct cli_command *command, const char *word,
         if (sprof_vec_push(&names, option->name))
             break;
     int nearest = -1;
-    if (!strncmp(word, "--", 2) && !sprof_vec_push(&names, NULL)) {
+    const char *start = word + (word[1] == '-' ? 2 : 1);
+    if (strlen(word) > 2 && !sprof_vec_push(&names, NULL)) {
         char name[64];
-        snprintf(name, sizeof name, "%.*s", (int)strcspn(word + 2, "="), word + 2);
+        snprintf(name, sizeof name, "%.*s", (int)strcspn(start, "="), start);
         nearest = sprof_suggest_nearest(name, names.items);
     }
     if (nearest >= 0)
@@ -116,8 +117,18 @@ static int parse_long(struct cursor *cursor, const char *word, struct sprof_erro
     return set_option(cursor, option, name, value, error);
 }
 
+/* Go's tools write long options with one dash: -focus is not -f with the value "ocus". */
+static bool is_long_with_one_dash(const struct cli_command *command, const char *word)
+{
+    const size_t length = strcspn(word + 1, "=");
+    return length > 1 &&
+           (cli_foreign_option(command->name, word) || find_long(command, word + 1, length));
+}
+
 static int parse_short(struct cursor *cursor, const char *word, struct sprof_error *error)
 {
+    if (is_long_with_one_dash(cursor->command, word))
+        return unknown_option(cursor->command, word, error);
     for (const char *letter = word + 1; *letter; letter++) {
         const struct cli_option *option = find_short(cursor->command, *letter);
         if (!option)

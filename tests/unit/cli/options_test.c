@@ -120,6 +120,7 @@ static void test_words_of_other_profilers(void)
     CU_ASSERT_PTR_NOT_NULL(
         strstr(cli_foreign_option("record", "--call-graph=dwarf"), "recorded whole"));
     CU_ASSERT_PTR_NOT_NULL(strstr(cli_foreign_option("report", "--no-children"), "--inclusive"));
+    CU_ASSERT_PTR_NOT_NULL(strstr(cli_foreign_option("record", "--idle"), "--off-cpu"));
     CU_ASSERT_PTR_NULL(cli_foreign_option("diff", "-g"));
     CU_ASSERT_PTR_NULL(cli_foreign_option("record", "--call-graphs"));
     CU_ASSERT_PTR_NULL(cli_foreign_option("record", ""));
@@ -128,6 +129,8 @@ static void test_words_of_other_profilers(void)
     CU_ASSERT_PTR_NULL(cli_foreign_command("fla"));
     CU_ASSERT_PTR_NOT_NULL(strstr(cli_foreign_command("kmem"), "--heap"));
     CU_ASSERT_PTR_NOT_NULL(strstr(cli_foreign_command("c2c"), "cache-misses"));
+    CU_ASSERT_PTR_NOT_NULL(strstr(cli_foreign_command("lcov"), "--mode coverage"));
+    CU_ASSERT_PTR_NOT_NULL(strstr(cli_foreign_command("strace"), "sys_enter"));
     CU_ASSERT_PTR_NULL(cli_foreign_command("report"));
 }
 
@@ -142,6 +145,8 @@ static void test_mistakes_name_the_cure(void)
         {"-z", "sprof x --help"},
         {"--number", "--number N"},
         {"-o", "-o FILE"},
+        {"-output a", "did you mean --output"},
+        {"-pid 1", "did you mean --pid"},
         {"--flag=1", "without"},
         {"--number x", "--number x: not a whole number from 1"},
         {"--number -3", "not a whole number"},
