@@ -39,7 +39,7 @@ static const struct cli_option options[] = {
      "whose format", FIELD(format), cli_set_profile_format},
     {"output", 'o', "FILE", "the file (sprof. and what the format ends in); -: standard output",
      FIELD(output), cli_set_text},
-    {"window", 0, "TIME", "with rows: costs are added up by windows of whole seconds (10s)",
+    {"window", 0, "T", "with rows: costs are added up by windows of whole seconds (10s)",
      FIELD(window_ns), cli_set_window},
     {"label", 'l', "KEY=VALUE",
      "with rows and otlp-*: service.name, service.version, host.name, any other", FIELD(labels),
@@ -169,7 +169,7 @@ const struct cli_command cli_export_command = {
         "otlp-traces-protobuf\n"
         "            the same spans in protobuf\n"
         "otlp-profiles\n"
-        "            OpenTelemetry: profiles as version 1.10 of its protocol has them (protobuf)\n"
+        "            OpenTelemetry: profiles of OTLP 1.10 and 1.11 (protobuf)\n"
         "            OTEL_SERVICE_NAME and OTEL_RESOURCE_ATTRIBUTES label otlp-* where -l does "
         "not\n"
         "tsv         databases and spreadsheets: a row for each thread and call path\n"

@@ -114,7 +114,7 @@ static void release(void *all)
 
 const struct cli_command cli_html_command = {
     .name = "html",
-    .summary = "Write a page with flame graph, tables and timeline",
+    .summary = "Write a page with flame graph, tables and time line",
     .operands = "[RECORDING…]",
     .options = options,
     .details =

@@ -91,7 +91,7 @@ static int run(struct cli_terminal *terminal, void *all, const struct cli_operan
 const struct cli_command cli_import_command = {
     .name = "import",
     .summary = "Turn what other profilers took into a recording",
-    .operands = "FILE ...",
+    .operands = "FILE …",
     .options = options,
     .details =
         "FILE (- for standard input) is folded stacks, `root;…;leaf COUNT` a line with\n"

@@ -10,8 +10,8 @@ static int unknown_key(const char *word, int length, struct sprof_error *error)
     for (enum report_key key = 0; key < REPORT_KEYS; key++)
         sprof_str_appendf(&words, "%s%s%s", key ? ", " : "", report_key_word(key),
                           key == REPORT_FIELD ? ":NAME" : "");
-    sprof_error_set(error, SPROF_EUSAGE, 0, "there is no key `%.*s`: choose of %s", length, word,
-                    words.text ? words.text : "others");
+    sprof_error_set(error, SPROF_EUSAGE, 0, "there is no key `%.*s`: choose one of %s", length,
+                    word, words.text ? words.text : "others");
     sprof_str_release(&words);
     return SPROF_EUSAGE;
 }

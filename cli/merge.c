@@ -92,7 +92,7 @@ static int run(struct cli_terminal *terminal, void *all, const struct cli_operan
 const struct cli_command cli_merge_command = {
     .name = "merge",
     .summary = "Put many recordings into one",
-    .operands = "RECORDING ...",
+    .operands = "RECORDING …",
     .options = options,
     .details = "Runs keep their order and are counted once, however often they come. It is what\n"
                "recording them with --append would have given: `sprof report --run N` shows one,\n"

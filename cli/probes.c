@@ -323,8 +323,8 @@ static int check_embed(const struct arguments *arguments, const struct cli_opera
                                "--embed -o ./program.probes`");
     if (arguments->refused || arguments->all || arguments->flags || !is_for_people(arguments))
         return sprof_error_set(error, SPROF_EUSAGE, 0,
-                               "--embed takes --function, --from, -o and --no-cache alone: "
-                               "leave out --embed to list probes");
+                               "--embed goes with --function, --from, --min-percent, -o and "
+                               "--no-cache only: leave out --embed to list probes");
     if (arguments->from && arguments->functions.list.count)
         return sprof_error_set(error, SPROF_EUSAGE, 0,
                                "--from and --function choose functions: give one of them");

@@ -81,9 +81,9 @@ static const struct cli_option options[] = {
     {"limit", 'n', "N", "at most so many rows; 0: all (for people: 40)", FIELD(limit),
      cli_set_rows},
     CLI_STYLE_OPTIONS(FIELD(style)),
-    {"follow", 0, NULL, "while the command runs: show the figures anew every now and then",
-     FIELD(follow), cli_set_flag},
-    {"interval", 0, "TIME", "… this often (2 s)", FIELD(interval_ns), cli_set_duration},
+    {"follow", 0, NULL, "show the figures anew while the command runs; Ctrl-C ends", FIELD(follow),
+     cli_set_flag},
+    {"interval", 0, "T", "with --follow: how often (2s)", FIELD(interval_ns), cli_set_duration},
     {0},
 };
 
@@ -203,9 +203,9 @@ static int run(struct cli_terminal *terminal, void *all, const struct cli_operan
         return sprof_error_set(error, SPROF_EUSAGE, 0, "--interval needs --follow");
     const bool sorts = arguments->sort || arguments->ascending || arguments->slowest;
     if (arguments->slowest && (arguments->sort || arguments->ascending || arguments->limit))
-        return sprof_error_set(error, SPROF_EUSAGE, 0,
-                               "--slowest is an order and a number of rows: --sort, --asc and "
-                               "--limit are others");
+        return sprof_error_set(
+            error, SPROF_EUSAGE, 0,
+            "--slowest sets the order and the number of rows: leave out --sort, --asc and --limit");
     if (arguments->by != REPORT_CALLS && view_of(arguments) != arguments->by)
         return sprof_error_set(error, SPROF_EUSAGE, 0, "--by divides figures: leave out --%s",
                                arguments->coverage  ? "coverage"
@@ -224,20 +224,20 @@ static int run(struct cli_terminal *terminal, void *all, const struct cli_operan
                                "what was called; `--coverage --unexecuted` is a table of its own");
     if (arguments->history && (sorts || arguments->thread || arguments->process))
         return sprof_error_set(error, SPROF_EUSAGE, 0,
-                               "--history is of the whole trace, in the order of time: --sort, "
-                               "--asc, --slowest, --thread and --process go with figures");
+                               "--history is of the whole trace, in the order of time: leave out "
+                               "--sort, --asc, --slowest, --thread and --process");
     if (arguments->by == REPORT_CALLS_OUTSIDE && (arguments->thread || arguments->process))
         return sprof_error_set(error, SPROF_EUSAGE, 0,
-                               "--by outside is of all threads: it goes without --%s",
+                               "--by outside is of all threads: leave out --%s",
                                arguments->thread ? "thread" : "process");
     if (arguments->coverage && sorts)
-        return sprof_error_set(error, SPROF_EUSAGE, 0,
-                               "--coverage is sorted by the first call: --sort and --asc go with "
-                               "calls and times");
+        return sprof_error_set(
+            error, SPROF_EUSAGE, 0,
+            "--coverage is sorted by the first call: leave out --sort, --asc and --slowest");
     if (arguments->warnings && (sorts || arguments->coverage))
         return sprof_error_set(error, SPROF_EUSAGE, 0,
-                               "--warnings is in the order of time: --sort, --asc and --coverage "
-                               "show something else");
+                               "--warnings is in the order of time: leave out --sort, --asc, "
+                               "--slowest and --coverage");
     if (operands->count)
         arguments->input = operands->items[0];
     if (arguments->pids.list.count) {

@@ -227,9 +227,9 @@ int cli_top_reader_start(struct cli_top_reader **out, const char *path, uint64_t
         return 0;
     cli_top_reader_free(reader, NULL);
     *out = NULL;
-    return sprof_error_set(error, SPROF_EIO, EAGAIN,
-                           "there can be no thread that reads the recording: more descriptors and "
-                           "threads are needed (`ulimit -n`, `ulimit -u`)");
+    return sprof_error_set(
+        error, SPROF_EIO, EAGAIN,
+        "cannot start the thread that reads the recording\nsee `ulimit -n` and `ulimit -u`");
 }
 
 int cli_top_reader_fd(const struct cli_top_reader *reader)

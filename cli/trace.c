@@ -81,7 +81,7 @@ static int check_use(const struct cli_trace_arguments *arguments, struct sprof_e
                              ? "backend inject: the kernel counts and times calls"
                              : NULL;
     return option && needed
-               ? sprof_error_set(error, SPROF_EUSAGE, 0, "--%s needs --%s alone", option, needed)
+               ? sprof_error_set(error, SPROF_EUSAGE, 0, "--%s goes with --%s", option, needed)
                : 0;
 }
 

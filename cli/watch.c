@@ -186,9 +186,9 @@ static int run_until_end(struct watch *watch, int signals, struct sprof_error *e
         result = result > 0 ? 0 : result;
     }
     return result == SPROF_ENOMEM ? sprof_error_memory(error)
-           : result               ? sprof_error_set(error, result, errno,
-                                                    "cannot read the kernel's events of processes")
-                                  : 0;
+           : result ? sprof_error_set(error, result, errno, "cannot read which programs start: %s",
+                                      strerror(errno))
+                    : 0;
 }
 
 static void say_end(const struct watch *watch)

@@ -54,7 +54,7 @@ static int run(struct trace_session *trace, struct cli_why_looking *looking, pid
     struct sampling sampling = {.looking = looking, .error = &unrecorded, .command = ended_command};
     pthread_t thread;
     if (pthread_create(&thread, NULL, sample, &sampling))
-        return sprof_error_set(error, SPROF_ENOMEM, 0, "no thread can be started");
+        return sprof_error_set(error, SPROF_ENOMEM, 0, "cannot start a thread\nsee `ulimit -u`");
     const int status = trace_run(trace, &result, error);
     atomic_store(&sampling.has_ended, true);
     record_interrupt(looking->session);

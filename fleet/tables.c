@@ -212,10 +212,11 @@ int fleet_tables_audit(struct fleet_link *link, uint64_t from_s, uint64_t until_
     for (ssize_t length; !result && (length = getline(&line, &capacity, file)) > 0;) {
         struct fleet_audit audit;
         line[strcspn(line, "\n")] = '\0';
-        result = parse_audit(line, &audit) ? call(context, &audit)
-                                           : sprof_error_set(error, SPROF_EFORMAT, 0,
-                                                             "%s: an answer that is none: %.100s",
-                                                             link->options.target->url, line);
+        result = parse_audit(line, &audit)
+                     ? call(context, &audit)
+                     : sprof_error_set(error, SPROF_EFORMAT, 0,
+                                       "%s: the answer is none of ClickHouse's: %.100s",
+                                       link->options.target->url, line);
     }
     free(line);
     if (file)

@@ -174,11 +174,11 @@ void probing_wake(struct probing_program *program)
     program->resting.asleep = is_gone ? 0 : count_asleep(program);
     program->resting.next_wake_ns = sprof_clock_monotonic_ns() + AGAIN_NS;
     if (program->resting.asleep && !before)
-        sprof_log_message(program->options.log, SPROF_LOG_WARNING,
-                          "the probes of %zu function%s rest, and are not in place yet: %s; it is "
-                          "tried again",
-                          program->resting.asleep, sprof_plural(program->resting.asleep),
-                          why.code ? why.message : "threads stand where they would be");
+        sprof_log_message(
+            program->options.log, SPROF_LOG_WARNING,
+            "the probes of %zu function%s rest, and are not in place yet: %s; sprof tries again",
+            program->resting.asleep, sprof_plural(program->resting.asleep),
+            why.code ? why.message : "threads stand where they would be");
     else if (before && !program->resting.asleep && !is_gone)
         sprof_log_message(program->options.log, SPROF_LOG_NOTE,
                           "the probes that rested are in place");
@@ -200,11 +200,12 @@ int probing_check_awake(const struct probing_program *program, struct sprof_erro
     size_t asleep = 0;
     for (size_t i = 0; i < program->group->programs.count; i++)
         asleep += program->group->programs.items[i]->resting.asleep;
-    return asleep ? sprof_error_set(error, SPROF_ESTATE, 0,
-                                    "calls are being measured, but not yet those of %zu function%s "
-                                    "whose probes rested: threads could not be stopped, or stand "
-                                    "where the probes would be, or the program has put other code "
-                                    "there; it is tried again each second",
-                                    asleep, sprof_plural(asleep))
-                  : 0;
+    return asleep
+               ? sprof_error_set(
+                     error, SPROF_ESTATE, 0,
+                     "calls are being measured, but not yet those of %zu function%s whose probes "
+                     "rested: threads could not be stopped, or stand where the probes would be, or "
+                     "the program has put other code there; sprof tries again each second",
+                     asleep, sprof_plural(asleep))
+               : 0;
 }

@@ -13,13 +13,15 @@ static void warn_of_agents(const struct record_session *session)
     const bool by_agents = facts->weights == SAMPLER_WEIGHTS_TICK;
     if (!by_agents && session->options.fine_clock)
         sprof_log_message(log, SPROF_LOG_WARNING,
-                          "--agent-clock had no effect: perf events are permitted, and were used");
+                          "--agent-clock had no effect: perf events are permitted, and were used; "
+                          "--source sigprof takes the agent");
     if (!by_agents)
         return;
     if (!counters.agents)
         sprof_log_message(log, SPROF_LOG_WARNING,
                           "no sample could be taken: the agent did not get into the command, or "
-                          "could not reach sprof from there");
+                          "could not reach sprof from there; `sprof help without perf events` "
+                          "names the programs that it cannot sample");
     if (counters.agents_standing_back)
         sprof_log_message(log, SPROF_LOG_WARNING,
                           "%llu of %llu programs use SIGPROF themselves: they were left alone",

@@ -69,7 +69,7 @@ static bool cannot_judge(const struct diff_comparison *comparison, const struct 
 {
     if (comparison->counts[0] < MODEL_RUNS_FOR_VERDICT ||
         comparison->counts[1] < MODEL_RUNS_FOR_VERDICT)
-        snprintf(why, 512, "cannot be judged: it needs 3 runs a side, and has %zu and %zu",
+        snprintf(why, 512, "cannot be judged: that needs 3 runs a side, and there are %zu and %zu",
                  comparison->counts[0], comparison->counts[1]);
     else if (result->matched < least_matched)
         snprintf(why, 512,

@@ -208,7 +208,7 @@ static void gather_undecided(struct table *table)
     if (!rows)
         return;
     table->columns[column].only_data = true;
-    if (sprof_vec_push(&table->notes, "no row has a verdict: it needs 3 runs a side"))
+    if (sprof_vec_push(&table->notes, "no row has a verdict: verdicts need 3 runs a side"))
         table->failed = true;
 }
 

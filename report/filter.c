@@ -375,8 +375,8 @@ int report_dataset_filter(struct report_dataset *dataset, const struct report_se
         return 0;
     if (selection->no_standard && report_counts_calls(dataset))
         return sprof_error_set(error, SPROF_EUSAGE, 0,
-                               "--no-std is for samples: how often others were called is not how "
-                               "often their callers were; --hide leaves functions out");
+                               "--no-std is for samples: numbers of calls cannot be added to those "
+                               "of the callers; --hide leaves functions out");
     int result = mark(dataset, selection, error);
     if (!result)
         result = filter_tree(dataset, &paths);

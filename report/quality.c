@@ -246,11 +246,12 @@ static int note_runs(struct report_dataset *dataset, struct quality_parts *notes
 {
     if (dataset->compared)
         return dataset->run_count < 2
-                   ? report_quality_part(dataset, notes,
-                                         "these quality figures are of the last run after")
+                   ? report_quality_part(
+                         dataset, notes,
+                         "the quality figures are of the newest run of the second side")
                    : report_quality_part(dataset, notes,
-                                         "these quality figures are of the last run after, %u of "
-                                         "%u in its file; FILE:RUN chooses",
+                                         "the quality figures are of the newest run of the second "
+                                         "side, %u of %u in its file; FILE:RUN chooses another",
                                          dataset->run_number, dataset->run_count);
     if (dataset->run_count < 2)
         return 0;

@@ -52,7 +52,8 @@ int trace_handshake(struct trace_session *session, struct sprof_error *error)
             return no_agent(error, command);
         if (!ready && !reported) {
             sprof_log_message(session->options.log, SPROF_LOG_WARNING,
-                              "the agent has not begun in %s yet", command);
+                              "%s has not loaded the tracing agent yet: sprof waits for that",
+                              command);
             reported = true;
         }
     }

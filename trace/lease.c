@@ -77,8 +77,8 @@ int trace_lease_serve(struct trace_session *session, struct sprof_error *error)
         return 0;
     const double gap_ns = first < now ? (double)(now - first) * tick_ns(session) : 0;
     sprof_log_message(session->options.log, SPROF_LOG_WARNING,
-                      "sprof stood still, so probes did so, too: calls of the last %.1f s are not "
-                      "measured",
+                      "sprof stood still (stopped, or without a CPU), so the probes did nothing: "
+                      "calls of the last %.1f s are not measured",
                       gap_ns / 1e9);
     return trace_note_gap(session, gap_ns < 9e18 ? (uint64_t)gap_ns : 0, error);
 }

@@ -58,8 +58,9 @@ static int explain(int errnum, const char *what, struct sprof_error *error)
                                "uprobes are not permitted to you: run sprof as root, or give it "
                                "CAP_BPF, CAP_PERFMON and CAP_SYS_ADMIN");
     if (errnum == ENOMEM || errnum == E2BIG || errnum == EMFILE || errnum == ENFILE)
-        return sprof_error_set(error, SPROF_ELIMIT, errnum, "cannot %s: %s\nsee `ulimit -l -n`",
-                               what, strerror(errnum));
+        return sprof_error_set(error, SPROF_ELIMIT, errnum,
+                               "cannot %s: %s\nsee `ulimit -l` and `ulimit -n`", what,
+                               strerror(errnum));
     return sprof_error_set(error, SPROF_EUNSUPPORTED, errnum,
                            "cannot %s: %s\nthe uprobe back end needs a kernel with "
                            "CONFIG_UPROBE_EVENTS and CONFIG_BPF_EVENTS",

@@ -384,10 +384,10 @@ static int write_spans(FILE *out, const struct report_content *content,
     writing.scope.name = "sprof";
     writing.scope.version = (char *)(uintptr_t)(version ? version : "");
     if (!content->dataset->kept.rules.count)
-        return sprof_error_set(error, SPROF_ENOTFOUND, 0,
-                               "no calls were kept, which are spans: `sprof trace --keep 'over "
-                               "20ms' -- COMMAND` keeps those that take longer, with their "
-                               "callers");
+        return sprof_error_set(
+            error, SPROF_ENOTFOUND, 0,
+            "spans are calls that were kept, and there are none: `sprof trace --keep 'over 20ms' "
+            "-- COMMAND` keeps those that take longer, with their callers");
     uint64_t calls = 0;
     int result = report_export_calls(content, 0, &calls, put_call, NULL, error);
     if (!result)

@@ -177,7 +177,7 @@ too_few)
     grep -q 'needs 3 runs' "$work/out" || fail "a verdict without three runs"
     # What holds for all rows stands once below them; programs have it in each.
     grep 'hot' "$work/out" && ! grep 'hot' "$work/out" | grep -q 'needs 3 runs' || fail "rows repeat it: $(cat "$work/out")"
-    [ "$(grep -c 'no row has a verdict: it needs 3 runs a side' "$work/out")" = 1 ] || fail "$(cat "$work/out")"
+    [ "$(grep -c 'no row has a verdict: verdicts need 3 runs a side' "$work/out")" = 1 ] || fail "$(cat "$work/out")"
     "$SPROF" diff --format csv a1.db b1.db | grep hot | grep -q 'needs 3 runs' || fail "a row without its verdict"
     # Nothing in common cannot be judged either.
     side b other cold=3000

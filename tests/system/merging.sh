@@ -87,7 +87,7 @@ print(json.load(sys.stdin)["rows"][0]["exclusive_samples"])')
     expect 0 "$SPROF" report all.db --run 1
     ! grep -q 'build id' out || fail "a function table has build ids where there is one build"
     expect 0 "$SPROF" diff all.db:1 all.db:2
-    grep -q 'of the last run after, 2 of 2 in its file; FILE:RUN chooses' out && ! grep -q -e '--run' out ||
+    grep -q 'the newest run of the second side, 2 of 2 in its file; FILE:RUN chooses' out && ! grep -q -e '--run' out ||
         fail "diff says something else of its runs: $(tail -3 out)"
     expect 2 "$SPROF" annotate in_library all.db --run all
     said_only 'several builds of liblibrary.so.*--run'

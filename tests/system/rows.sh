@@ -284,7 +284,7 @@ END
     # All services of a host are one run of a comparison.
     for file in a b; do
         "$SPROF" diff $file.db $file.db --by module --per run --all -n 0 --format csv --fail-if 'grown > 1 %' 2>err | cut -d , -f 7- | sort >$file.diff
-        grep -q 'needs 3 runs a side, and has 1 and 1' err || fail "more than one run: $(cat err)"
+        grep -q 'needs 3 runs a side, and there are 1 and 1' err || fail "more than one run: $(cat err)"
     done
     cmp a.diff b.diff || fail "other costs of a run: $(diff a.diff b.diff)"
     # What only one of the services has is no reason to refuse the others; idle CPUs are such a service.

@@ -417,7 +417,7 @@ stopped)
     sleep 1
     for i in 1 2 3 4 5; do say w; done
     kill -CONT "$tracer" "$keeper"
-    wait_until 60 grep -q 'sprof stood still, so probes did so, too: calls of the last [0-9.]* s are not measured' trace.err
+    wait_until 60 grep -q 'sprof stood still (stopped, or without a CPU), so the probes did nothing: calls of the last [0-9.]* s are not measured' trace.err
     say w
     finish_program
     is work calls 12

@@ -100,7 +100,7 @@ sed -n 2p out | grep -q 'caller$' || fail "not sorted by what is untimed"
 expect 0 "$SPROF" stats t.db --sort address --asc --format csv
 [ "$(sed -n '2,$s/.*,\(0x[0-9a-f]*\),0x.*/\1/p' out | sort -c 2>&1)" = "" ] || fail "not sorted by address"
 expect 2 "$SPROF" stats t.db --sort nothing && said "no column 'nothing'; it has self, "
-expect 2 "$SPROF" stats t.db --slowest 2 --sort calls && said 'slowest is an order'
+expect 2 "$SPROF" stats t.db --slowest 2 --sort calls && said 'slowest sets the order'
 # What is chosen, and how it is shown, is as in reports.
 expect 0 "$SPROF" stats t.db --by thread --format csv && mv out by_thread.csv
 expect 0 "$SPROF" stats t.db --slowest 3 --format csv && mv out slowest.csv

@@ -215,8 +215,8 @@ static void test_the_rest(void)
     dataset.compared = true;
     dataset.run_count = 2;
     dataset.run_number = 2;
-    CU_ASSERT_TRUE(noted(dataset, "these quality figures are of the last run after, 2 of 2 in its "
-                                  "file; FILE:RUN chooses"));
+    CU_ASSERT_TRUE(noted(dataset, "the quality figures are of the newest run of the second side, 2 "
+                                  "of 2 in its file; FILE:RUN chooses another"));
     dataset = plain();
     dataset.run.stack_bytes_wanted = 65528;
     dataset.run.stack_bytes = 8192;
