@@ -7,6 +7,7 @@
 static const double least_share = 0.08;  /* what a name must have beyond doubt */
 static const double times_second = 2;    /* … and times the next */
 static const double large_share = 0.25;  /* from here on two may be as large as each other */
+static const double least_next = 0.01;   /* of one that comes next: less may be shown as 0 % */
 static const double starved_share = 0.3; /* ready, of the time in which a CPU is wanted */
 static const double idle_share = 0.03;   /* useful, of the wall time */
 static const double idle_most = 0.5;     /* idle, of what was seen: else too little was */
@@ -136,6 +137,8 @@ static void take_next(struct why_verdict *verdict, const struct why_candidates *
 {
     for (size_t i = 0; i < candidates->list.count && verdict->next_count < WHY_NEXT; i++) {
         const struct why_candidate *other = &candidates->list.items[i];
+        if (other->share < least_next)
+            break;
         if (verdict->answer != WHY_FUNCTION || other->function != verdict->function ||
             other->cause != verdict->kind)
             verdict->next[verdict->next_count++] = *other;

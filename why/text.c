@@ -203,6 +203,8 @@ static void append_how_much(struct sprof_str *text, const struct why_table *tabl
         append_how_slow(text, verdict);
         return;
     }
+    if (!verdict->useful_ns)
+        return;
     const double seconds = table->duration_ns ? (double)table->duration_ns / 1e9 : 1;
     if (verdict->answer == WHY_FUNCTION) {
         sprof_str_append(text, "\n  ");
@@ -224,13 +226,18 @@ static void append_way(struct sprof_str *text, const struct why_table *table,
         return;
     sprof_str_append(text, "\n  ");
     if (verdict->rate.per_second > 0) {
-        sprof_str_appendf(text, "called %s times a second, ",
-                          sprof_digits_of((uint64_t)(verdict->rate.per_second + 0.5)).text);
+        const uint64_t times = (uint64_t)(verdict->rate.per_second + 0.5);
+        sprof_str_appendf(text, "called %s time%s a second", sprof_digits_of(times).text,
+                          sprof_plural(times));
         if (verdict->rate.by)
-            sprof_str_appendf(text, "%d %% by %s, ", why_percent(verdict->rate.by_share),
+            sprof_str_appendf(text, ", %d %% by %s", why_percent(verdict->rate.by_share),
                               why_name_of(table, verdict->rate.by));
-        why_append_time(text, verdict->rate.mean_ns);
-        sprof_str_append(text, " each; ");
+        if (verdict->rate.mean_ns > 0) { /* else no call has ended */
+            sprof_str_append(text, ", ");
+            why_append_time(text, verdict->rate.mean_ns);
+            sprof_str_append(text, " each");
+        }
+        sprof_str_append(text, "; ");
     } else if (verdict->callers[0]) {
         sprof_str_append(text, "called by ");
         for (size_t i = 0; i < WHY_CALLERS && verdict->callers[i]; i++)
@@ -250,7 +257,7 @@ static void append_way(struct sprof_str *text, const struct why_table *table,
 static void append_machine(struct sprof_str *text, const struct why_verdict *verdict,
                            const struct why_circumstances *circumstances)
 {
-    if (verdict->ready_share <= much_ready)
+    if (verdict->ready_share <= much_ready || verdict->answer == WHY_IDLE)
         return;
     sprof_str_append(text, "\n  machine: ");
     if (verdict->answer == WHY_STARVED)
@@ -282,8 +289,6 @@ static void append_next(struct sprof_str *text, const struct why_table *table,
 {
     for (size_t i = 0; i < verdict->next_count; i++) {
         const struct why_candidate *next = &verdict->next[i];
-        if (next->share < 0.01 && i)
-            break;
         sprof_str_appendf(text, "%s%s (%s) %d %%",
                           i ? " · " : "\n  next: ", why_name_of(table, next->function),
                           next->cause == WHY_COMPUTES ? "cpu" : why_cause_word(next->cause),

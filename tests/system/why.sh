@@ -240,6 +240,48 @@ attached)
     [[ $(answer headline) = "apply_rule computes"* ]] || fail "another first line"
     ;;
 
+# Threads that wait for each other for ever: waits that are over at no time of the look.
+hangs)
+    needs_root "waits are measured by BPF"
+    cat >hangs.c <<'END'
+#include <pthread.h>
+#include <unistd.h>
+#define NI __attribute__((noinline, noclone))
+static pthread_mutex_t stock = PTHREAD_MUTEX_INITIALIZER, orders = PTHREAD_MUTEX_INITIALIZER;
+static volatile int moved;
+NI void both(pthread_mutex_t *first, pthread_mutex_t *second)
+{
+    pthread_mutex_lock(first);
+    usleep(200000);
+    pthread_mutex_lock(second);
+    moved++;
+    pthread_mutex_unlock(second);
+    pthread_mutex_unlock(first);
+}
+NI void move_stock(void) { both(&stock, &orders); moved++; }
+NI void bill_order(void) { both(&orders, &stock); moved++; }
+static void *moves(void *none) { for (;;) move_stock(); return none; }
+static void *bills(void *none) { for (;;) bill_order(); return none; }
+int main(void)
+{
+    pthread_t threads[2];
+    pthread_create(&threads[0], 0, moves, 0);
+    pthread_create(&threads[1], 0, bills, 0);
+    pthread_join(threads[0], 0);
+    return 0;
+}
+END
+    cc -O2 -g -pthread hangs.c -o hangs || fail "no program"
+    ./hangs &
+    children+=($!)
+    waiting() { [ "$(cat /proc/${children[-1]}/task/*/wchan 2>/dev/null | grep -o futex | wc -l)" = 3 ]; }
+    wait_until 60 waiting
+    sleep 0.3
+    "$SPROF" why --format json -p ${children[-1]} >out 2>err || fail "status $?: $(cat out err)"
+    [ "$(answer sees)" = states ] || skip "waits are not measured here: $(cat err)"
+    [ "$(answer answer)" = function ] && [ "$(answer cause)" = lock ] || fail "no wait for a lock: $(cat out)"
+    ;;
+
 # Of a small function the caller is named that calls it so often: probes count the calls.
 many)
     begin many 100

@@ -416,6 +416,26 @@ static void test_one_of_two(void)
     why_table_release(&scene.table);
 }
 
+/* What has nearly nothing comes not next, also where nothing else does. */
+static void test_nothing_next(void)
+{
+    struct scene scene = {0};
+    const uint32_t thread = scene_thread(&scene, "prog");
+    scene_work(&scene, thread, 997, "main handle parse");
+    scene_work(&scene, thread, 3, "main handle apply");
+    struct why_verdict verdict = scene_judge(&scene);
+    CU_ASSERT_EQUAL(verdict.answer, WHY_FUNCTION);
+    CU_ASSERT_EQUAL(verdict.next_count, 0);
+    why_verdict_release(&verdict);
+    scene_work(&scene, thread, 20, "main handle store");
+    verdict = scene_judge(&scene);
+    CU_ASSERT_EQUAL_FATAL(verdict.next_count, 1);
+    const uint32_t next = verdict.next[0].function;
+    CU_ASSERT_STRING_EQUAL(scene.table.functions.items[next].name, "store");
+    why_verdict_release(&verdict);
+    why_table_release(&scene.table);
+}
+
 /* Looks at some of many threads weigh for the others, too, and are no long waits. */
 static void test_a_look_is_one_sample(void)
 {
@@ -501,6 +521,7 @@ void sprof_suite_why_judge(void)
     CU_add_test(suite, "one thread of several", test_one_thread_of_several);
     CU_add_test(suite, "bursts are said to be so", test_bursts_are_said_to_be_so);
     CU_add_test(suite, "one of two", test_one_of_two);
+    CU_add_test(suite, "nothing comes next", test_nothing_next);
     CU_add_test(suite, "intervals", test_intervals);
     CU_add_test(suite, "code outside the program", test_code_outside_the_program);
 }

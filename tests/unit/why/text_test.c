@@ -73,6 +73,46 @@ static void test_starved(void)
     why_table_release(&scene.table);
 }
 
+/* Of a thread that only sleeps it does not matter that it waits for a CPU after each sleep. */
+static void test_idle(void)
+{
+    struct scene scene = {0};
+    const uint32_t thread = scene_thread(&scene, "prog");
+    for (int i = 0; i < 100; i++) {
+        scene_add(&scene, thread, WHY_SLEEP, 99 * MS, "main:usleep");
+        scene_add(&scene, thread, WHY_READY, MS, "main:usleep");
+    }
+    const struct why_circumstances circumstances = {.load = 18.4, .cpus = 2};
+    answers(&scene, &circumstances,
+            "▶ Nothing: its threads are idle for 99 % of their time; main sleeps in usleep\n"
+            "  evidence:\n"
+            "  ruled out: computing 0 % · allocation 0 % · page faults 0 % · system calls 0 % · "
+            "locks 0 % · sleeping 0 % · disk 0 %\n"
+            "  sure · 0 samples' worth of useful time\n");
+    why_table_release(&scene.table);
+}
+
+/* Where no call of the function has ended, it is not known how long one takes. */
+static void test_open_calls(void)
+{
+    struct scene scene = {0};
+    const uint32_t thread = scene_thread(&scene, "prog");
+    scene_work(&scene, thread, 500, "main handle parse");
+    struct why_verdict verdict = scene_judge(&scene);
+    struct sprof_str text = {0};
+    verdict.rate.per_second = 1;
+    const struct why_circumstances circumstances = {.recording = "why.db", .load = -1};
+    CU_ASSERT_EQUAL(why_text(&text, &scene.table, &verdict, &circumstances), 0);
+    CU_ASSERT_PTR_NOT_NULL(strstr(text.text, "  called 1 time a second; way: main → "));
+    sprof_str_release(&text);
+    verdict.rate.mean_ns = 2e6;
+    CU_ASSERT_EQUAL(why_text(&text, &scene.table, &verdict, &circumstances), 0);
+    CU_ASSERT_PTR_NOT_NULL(strstr(text.text, "  called 1 time a second, 2.00 ms each; way: "));
+    sprof_str_release(&text);
+    why_verdict_release(&verdict);
+    why_table_release(&scene.table);
+}
+
 /* What was not recorded is not ruled out. */
 static void test_what_is_not_known(void)
 {
@@ -171,6 +211,8 @@ void sprof_suite_why_text(void)
     CU_pSuite suite = CU_add_suite("why/text", NULL, NULL);
     CU_add_test(suite, "a function", test_a_function);
     CU_add_test(suite, "starved", test_starved);
+    CU_add_test(suite, "an idle program", test_idle);
+    CU_add_test(suite, "calls that are open", test_open_calls);
     CU_add_test(suite, "what is not known", test_what_is_not_known);
     CU_add_test(suite, "waits that are not seen", test_unseen);
     CU_add_test(suite, "too little", test_too_little);
