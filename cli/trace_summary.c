@@ -185,6 +185,9 @@ static void say_next(struct cli_terminal *terminal, const struct trace_options *
     else if (trace->mode == TRACE_STATS && result->calls)
         cli_say(terminal, "next: sprof report %s%s · sprof stats %s",
                 trace->paths || trace->callers ? "--tree " : "", file, file);
+    else if (trace->mode == TRACE_STATS && trace->pid)
+        cli_say(terminal, "nothing was called: where other processes do the work, as a master's "
+                          "workers, trace all of them: -p PID,PID, or -p NAME");
     if (result->warnings)
         cli_say(terminal, "warnings: sprof stats --warnings %s", file);
     sprof_arena_release(&arena);

@@ -35,12 +35,18 @@ static int command_error(struct sprof_error *error, const char *name, int errnum
     switch (errnum) {
     case ENOENT:
     case ENOTDIR:
+        if (name[strcspn(name, " |<>;&*$")]) /* a line of the shell, as one word */
+            return sprof_error_set(error, SPROF_ENOCOMMAND, errnum,
+                                   "%s: command not found: write it without quotes, or as a line "
+                                   "of the shell: sh -c '%s'",
+                                   name, name);
         if (strchr(name, '/'))
             return sprof_error_set(error, SPROF_ENOCOMMAND, errnum,
                                    "%s: command not found: no such file", name);
         return sprof_error_set(error, SPROF_ENOCOMMAND, errnum,
-                               "%s: command not found in PATH; give its path, such as ./%s", name,
-                               name);
+                               "%s: command not found in PATH; give its path, such as ./%s, or "
+                               "`sh -c '%s …'` if it is of the shell",
+                               name, name, name);
     case EISDIR:
         return sprof_error_set(error, SPROF_ENOEXEC, errnum,
                                "%s: not executable, it is a directory", name);

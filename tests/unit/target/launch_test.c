@@ -48,6 +48,7 @@ static void test_what_cannot_be_run(void)
     } cases[] = {
         {"no-such-command-here", SPROF_ENOCOMMAND, "PATH"},
         {"/no/such/file", SPROF_ENOCOMMAND, "command not found"},
+        {"no-such-command 1 | wc", SPROF_ENOCOMMAND, "sh -c 'no-such-command 1 | wc'"},
         {"", SPROF_ENOCOMMAND, "not found"},
         {"/etc/passwd", SPROF_ENOEXEC, "chmod +x"},
         {"/etc", SPROF_ENOEXEC, "not executable, it is a directory"},
