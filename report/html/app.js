@@ -410,10 +410,13 @@ class App {
     }
 
     paintExpander() {
-        const all = this.timeCosts.threads.size, shown = Math.min(all, TIMELINE_THREADS);
+        const {state, data} = this, {run} = this.event();
+        const all = data.threads.filter(({process}, thread) => data.processes[process].run === run &&
+            (state.thread < 0 || state.thread === thread) && (state.process < 0 || state.process === process)).length;
+        const active = this.timeCosts.threads.size, shown = Math.min(active, TIMELINE_THREADS);
         this.expander.textContent = (this.timeline.expanded ? '▾ ' : '▸ ') + (shown < all ? `${shown} of ` : '') +
             `${formatCount(all)} thread${all === 1 ? '' : 's'}`;
-        this.expander.title = shown < all ? 'the busiest of all threads' : '';
+        this.expander.title = shown < active ? 'the busiest of all threads' : shown < all ? `the others have no ${this.unit()}` : '';
     }
 
     // Left and right lead from view to view, as in every list of tabs.

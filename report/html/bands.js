@@ -112,8 +112,10 @@ class BandChart {
         context.fillStyle = palette.muted;
         for (let time = Math.ceil(from / step) * step; time < to; time += step) {
             const x = this.x(time / unit);
+            const text = formatMoment(time, step);
             context.fillRect(x, height - BAND_AXIS, 1, 3);
-            context.fillText(formatMoment(time, step), x + 3, height - BAND_AXIS / 2 + 1);
+            if (x + 3 + context.measureText(text).width <= width)
+                context.fillText(text, x + 3, height - BAND_AXIS / 2 + 1);
         }
     }
 

@@ -84,7 +84,7 @@ class CallsView {
             ...has(({calls}) => calls.waiting.some(Boolean)) ? [{title: 'states', rank: 2, class: 'states', width: '110px', help: 'how long it ran, waited, and was ready without a CPU',
                 tip: row => this.states(row.entry.index).map(([state, ns]) => `${STATE_WORDS[state]} ${formatTime(ns)}`).join(', '), text: row => this.stateBar(row.entry.index)}] : [],
             ...has(({logged}) => !logged) ? [{title: 'kept for', rank: 2, width: 'minmax(8rem, 1fr)',
-                text: row => this.singles.logged ? '' : this.text(value('why')(row)) || 'caller of kept'}] : [],
+                text: row => this.singles.logged ? '' : this.text(value('why')(row)) || 'caller of kept', tip: row => this.text(value('why')(row)) || null}] : [],
             ...has(({calls}) => calls.request.some(Boolean)) ? [{title: 'request', rank: 4, width: 'minmax(6rem, 12rem)', text: row => this.text(value('request')(row))}] : [],
             {title: 'thread', rank: 3, width: 'minmax(7rem, 11rem)', text: row => threadTitle(app.data, value('thread')(row))},
         ], {openFunction: fn => app.openFunction(fn), empty: 'no call here is in what was chosen',
@@ -122,7 +122,8 @@ class CallsView {
     // "(id = 81723) = -1 [errno = ENOENT]", as far as it is known.
     values(index) {
         const {arguments: given, result, beside} = this.singles.calls;
-        return (given[index] ? `(${this.text(given[index])})` : '') + (result[index] ? ` = ${this.text(result[index])}` : '') +
+        const texts = this.text(given[index]), isLost = /^(\w+ = not saved(, |$))+$/.test(texts);
+        return (given[index] ? isLost ? '(arguments not saved)' : `(${texts})` : '') + (result[index] ? ` = ${this.text(result[index])}` : '') +
             (beside[index] ? ` [${this.text(beside[index])}]` : '');
     }
 

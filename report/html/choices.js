@@ -64,7 +64,7 @@ class Choices {
                 ...[...data.events.keys()].filter(index => data.events[index].runs).map(index => [data.runs.length + index, sideName(data, index)])] : [],
                 index => index >= data.runs.length ? choose(index - data.runs.length) : eventsOf(index).length && choose(eventsOf(index)[0])),
             this.select('Event', state.event, event.runs ? [] : eventsOf(event.run).filter(index => !data.events[index].runs).sort((a, b) => !data.events[a].parts - !data.events[b].parts || a - b).map(index => [index, data.events[index].name]), choose),
-            this.select('Compared with', state.base, others.length ? [[-1, 'nothing'], ...others.map(index => [index, name(index)])] : [],
+            this.select(app.comparing ? 'vs' : 'Compared with', state.base, others.length ? [[-1, 'nothing'], ...others.map(index => [index, name(index)])] : [],
                 base => app.set({base, tab: base < 0 ? state.tab : 'compare'})),
             this.select('Process', state.process, processes.length > 1 ? [any, ...processes] : [],
                 process => app.set({process, thread: -1})),
@@ -81,9 +81,10 @@ class Choices {
 
     modeButton([mode, title, help], modes) {
         const {app} = this;
-        return element('button', {'aria-pressed': String(app.state.mode === mode), disabled: !modes.has(mode), 'data-mode': mode,
+        const isMine = app.menuOf.isMine();
+        return element('button', {'aria-pressed': String(app.state.mode === mode && !isMine), disabled: !modes.has(mode), 'data-mode': mode,
             title: modes.has(mode) ? help : 'A recording of this mode does not hold what that needs',
-            onclick: () => app.set({mode, zoom: []})}, title);
+            onclick: () => isMine ? app.menuOf.change({mode, filters: withoutLibraries(app.state.filters)}) : app.set({mode, zoom: []})}, title);
     }
 
     // A phase is chosen as the slots that cover it best.

@@ -147,7 +147,7 @@ const signed = (value, text) => (value >= 0 ? '+' : '−') + text;
 // Columns of what changed: of rows with {now, before, change, interval}.
 function changeColumns(app, of = row => row, verdict = false) {
     const all = value => (100 * value / app.comparison.total).toFixed(2);
-    const cost = (key, title) => ({key, title, number: true, width: '92px', value: row => of(row)[key],
+    const cost = (key, title, rank) => ({key, title, rank, number: true, width: '92px', value: row => of(row)[key],
         faint: row => !of(row)[key], text: row => app.comparison.text(of(row)[key])});
     return [
         {key: 'change', title: 'change', number: true, width: '116px', sorted: true, faint: row => Math.abs(of(row).change) <= of(row).interval,
@@ -165,7 +165,7 @@ function changeColumns(app, of = row => row, verdict = false) {
             text: row => stateOf(of(row)) === 'both'
                 ? signed(of(row).change, (100 * Math.abs(of(row).change) / of(row).before).toFixed(1) + ' %')
                 : element('b', {class: stateOf(of(row))}, stateOf(of(row)))},
-        cost('before', 'before'), cost('now', 'now'),
+        cost('before', 'before', 1), cost('now', 'now'),
     ];
 }
 
@@ -217,6 +217,7 @@ class CompareView {
             element('span', {class: 'muted'}, state.absolute ? 'the costs themselves' : 'both scaled to the same total'),
             element('code', {class: 'muted command-line', title: 'the same in a terminal'}, commandOf(app)),
             app.narrowed() ? element('span', {class: 'warning'}, 'Only the later run is narrowed to a time or a thread.') : null,
+            this.renameHint(app),
             element('span', {class: 'legend'}, swatch(palette.change(1), 'more'), swatch(palette.change(-1), 'less'),
                 swatch(palette.change(0, 'new'), 'new'), swatch(palette.change(0, 'gone'), 'gone')),
         ].filter(Boolean));
@@ -233,6 +234,19 @@ class CompareView {
                 element('span', {}, `${formatCount(entry.beforeSamples)} → ${formatCount(entry.samples)} samples`)],
         });
         this.drawTable(app);
+    }
+
+    // A program that has another name in each recording shares nothing with itself.
+    renameHint({profile, base, data}) {
+        const [now, before] = [profile, base].map(side => side.pickSelf(side.modules()));
+        const largest = (own, other) => [...own.keys()].filter(id => data.modules[id].kind === 'app' && !other[id])
+            .reduce((most, id) => own[id] > (own[most] || 0) ? id : most, -1);
+        const [gone, come] = [largest(before, now), largest(now, before)];
+        if (gone < 0 || come < 0 || before[gone] < 0.1 * base.total || now[come] < 0.1 * profile.total)
+            return null;
+        const map = `${data.modules[gone].name}=${data.modules[come].name}`;
+        return element('span', {class: 'warning'}, `${data.modules[gone].name} is in the first recording alone, ${data.modules[come].name} in the last alone: ` +
+            `if they are one program, sprof html --map ${quoted(map)} compares them`);
     }
 
     drawTable(app) {

@@ -221,7 +221,10 @@ class FlameGraph {
     }
 
     label(entry) {
-        return entry.function < 0 ? 'all' : this.profile.shownOf(entry.function);
+        if (entry.function >= 0)
+            return this.profile.shownOf(entry.function);
+        return entry.weight === undefined ? 'all' // of two sides
+            : `all: ${this.profile.isClock ? formatTime(entry.weight) : `${formatCount(entry.samples)} ${this.profile.unit}`}`;
     }
 
     lastOf(entry) {

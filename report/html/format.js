@@ -22,6 +22,9 @@ function formatPercent(part, whole, samples) {
     return (100 * part / whole).toFixed(samples >= 1000 ? 1 : 0) + ' %';
 }
 
+// A length of time that was chosen: a round number.
+const formatSpan = ns => formatTime(ns).replace(/\.0+ /, ' ');
+
 function formatSeconds(ns) {
     return (ns / 1e9).toFixed(ns < 10e9 ? 1 : 0) + ' s';
 }

@@ -14,7 +14,7 @@ class LinesView {
                 text: row => nameElement(row.file, row.file.lastIndexOf('/') + 1, element('span', {class: 'whole'}, ':' + row.line)), tip: row => `${row.file}:${row.line}`},
             share('exclusive_percent', 'self'), share('inclusive_percent', 'total'),
             {key: 'function', title: 'function', rank: 1, class: 'name', width: 'minmax(24ch, 2fr)', value: row => row.function, text: name, tip: row => row.function},
-            {key: 'module', title: 'module', rank: 2, width: 'minmax(6rem, 11rem)', value: row => row.module, text: row => row.module},
+            {key: 'module', title: 'module', rank: 2, width: 'minmax(6rem, 11rem)', value: row => row.module, fits: row => row.module, text: row => row.module},
         ], {opened: row => this.open(app, row), menu: (event, row) => row.id !== undefined && app.menuOf.open(event, row.id)});
     }
 

@@ -116,7 +116,7 @@ class OrderView {
             this.makeBands(app, view, range);
             this.slotNs = run.slotNs;
         }
-        this.line.replaceChildren(element('span', {class: 'muted'}, `left to right as it happened${this.isExact ? '' : `, in steps of ${formatTime(this.step * run.slotNs)}`}` +
+        this.line.replaceChildren(element('span', {class: 'muted'}, `left to right as it happened${this.isExact ? '' : `, in steps of ${formatSpan(this.step * run.slotNs)}`}` +
             (this.hidden ? ` · the ${ORDER_THREADS} busiest threads of ${ORDER_THREADS + this.hidden}` : '') + ' · a click looks at the time of a box' +
             (this.wakes().length ? ' · lines lead from what woke a thread to it' : '')));
         this.chart.show(this.bands, range);

@@ -51,8 +51,9 @@ static void put_cards(struct json *json, const struct report_dataset *dataset)
                  sprof_digits_of(dataset->counted.coverage.functions).text);
         put_card(json, note, "functions were called", "");
     } else {
-        put_card(json, sprof_digits_of(quality->samples).text, calls ? "calls" : "samples",
-                 calls ? "" : note);
+        const bool one = quality->samples == 1;
+        put_card(json, sprof_digits_of(quality->samples).text,
+                 calls ? (one ? "call" : "calls") : (one ? "sample" : "samples"), calls ? "" : note);
     }
     report_json_close_array(json);
 }
@@ -244,9 +245,22 @@ static uint64_t *count_samples(const struct html_part *part, uint32_t *slots)
     return sampled;
 }
 
-static const char *name_of(const struct store_run *run)
+/* "redis-server *:6379 (4242)" of an attached process. */
+static void put_names(struct json *json, const struct report_dataset *dataset)
 {
-    return run->command ? run->command : run->targets ? run->targets : "recording";
+    const struct store_run *run = &dataset->run;
+    const char *name = run->command ? run->command : run->targets ? run->targets : "recording";
+    const char *command =
+        !run->command && dataset->processes.count == 1 ? report_dataset_command(dataset, 1) : NULL;
+    struct sprof_str text = {0};
+    sprof_utf8_clean(&text, command && *command ? command : name);
+    while (command && text.length > 3 && !strcmp(text.text + text.length - 3, " ''"))
+        text.text[text.length -= 3] = '\0'; /* what a title of setproctitle() leaves of arguments */
+    if (command && *command)
+        sprof_str_appendf(&text, " (%s)", name);
+    report_json_text(json, "name", text.text);
+    report_json_text(json, "command", text.text);
+    sprof_str_release(&text);
 }
 
 /* Which stretches of the run have a mode, a rate or a mark of their own. */
@@ -293,8 +307,7 @@ static int put_run(struct html_page *page, struct html_part *part)
     put_label(page, part);
     report_json_count(json, "part", (uint64_t)(part - page->parts));
     report_json_count(json, "number", dataset->run_number);
-    report_json_text(json, "name", name_of(run));
-    report_json_text(json, "command", name_of(run));
+    put_names(json, dataset);
     report_json_text(json, "mode", run->mode);
     report_json_text(json, "frame", run->frame);
     report_json_text(json, "interior", run->app_interior);

@@ -1,6 +1,6 @@
 // Tables of any length: only the rows in sight exist. A column is {key, title, number, text, bar, rank};
 // where there is no room for all, those of the highest rank go first. What a column of names `needs`, in pixels
-// for a row, it has before bars have room.
+// for a row, it has before bars have room. A column that `fits` a text of a row is no wider than the longest.
 
 const TABLE_ROW = 22;
 const PRINTED_ROWS = 400; // of a table: about ten pages of paper
@@ -40,11 +40,11 @@ class Table {
     // On a narrow window a name needs less room than the numbers beside it.
     chooseColumns() {
         const room = this.scroller.clientWidth || Infinity, units = {px: 1, ch: 7.3, rem: 16};
-        const narrow = room < 620, widthOf = column => narrow && column.bar ? '76px' : column.width || 'minmax(8rem, 1fr)';
+        const narrow = room < 620, widthOf = column => narrow && column.bar ? '76px' : column.fitted || column.width || 'minmax(8rem, 1fr)';
         this.scroller.classList.toggle('narrow', narrow);
         const least = column => {
             const [, number, unit] = /([\d.]+)(px|ch|rem)/.exec(widthOf(column));
-            return unit === 'ch' && narrow && column.class !== 'code' ? Math.min(Math.max(130, 0.42 * room), number * units.ch) : number * units[unit];
+            return unit === 'ch' && narrow && column.class !== 'code' ? Math.min(Math.max(130, 0.38 * room), number * units.ch) : number * units[unit];
         };
         const sum = columns => columns.reduce((total, column) => total + least(column), 0);
         this.columns = this.all.filter(column => !column.absent?.());
@@ -124,11 +124,17 @@ class Table {
 
     // Tags of modules depend on the columns.
     findNeeded() {
+        const fitted = this.all.filter(column => column.fits && this.rows.length).filter(column => {
+            const [, least, most] = /minmax\((\d+)rem, (\d+)rem\)/.exec(column.width).map(rem => 16 * rem), had = column.fitted;
+            const longest = this.rows.reduce((sum, row) => Math.max(sum, column.fits(row).length), column.title.length), wanted = 24 + 7 * longest;
+            column.fitted = `minmax(${Math.min(least, wanted)}px, ${Math.min(most, wanted)}px)`;
+            return column.fitted !== had;
+        });
         const names = this.all.find(column => column.needs);
         // Names that are too long in any case take the room of no bars.
-        const most = Math.max(440, 0.45 * this.scroller.clientWidth);
+        const most = Math.max(440, 0.36 * this.scroller.clientWidth);
         const needed = names ? this.rows.map(row => names.needs(row)).reduce((sum, need) => need > most ? sum : Math.max(sum, need), 0) : 0;
-        if (needed === this.needed)
+        if (needed === this.needed && !fitted.length)
             return;
         this.needed = needed;
         this.chooseColumns();
@@ -261,6 +267,7 @@ class TreeTable {
 
     refresh() {
         this.table.rows = this.rows;
+        this.table.findNeeded();
         this.table.paint();
     }
 

@@ -453,9 +453,9 @@ class HeatMap {
     }
 
     say(slot) {
-        const digits = this.slotNs < 1e7 ? 3 : 2, from = slot * this.slotNs / 1e9, text = value => this.event.clock ? formatTime(value) : formatCount(Math.round(value));
+        const digits = this.slotNs < 1e7 ? 3 : 2, from = slot * this.slotNs / 1e9;
         this.said.textContent = slot === undefined ? '\u00a0'
-            : `${from.toFixed(digits)} – ${(from + this.slotNs / 1e9).toFixed(digits)} s: ${text(this.value(slot))}`;
+            : `${from.toFixed(digits)} – ${(from + this.slotNs / 1e9).toFixed(digits)} s: ${this.text(this.value(slot))}`;
     }
 
     key(event) {
@@ -488,7 +488,7 @@ class HeatMap {
         this.left = 52;
         this.top = 18;
         this.cellWidth = Math.max(1, Math.min(96, (width - 44 - this.left) / seconds));
-        this.cellHeight = Math.max(4, Math.min(36, 420 / this.perSecond));
+        this.cellHeight = Math.max(4, Math.min(60, (host.clientHeight - 110) / this.perSecond));
         const w = this.left + this.cellWidth * seconds, h = this.top + this.cellHeight * this.perSecond;
         this.canvas.style.width = w + 'px';
         this.canvas.style.height = h + 'px';
@@ -503,9 +503,7 @@ class HeatMap {
         const gap = this.cellWidth > 6 ? 1 : 0;
         for (let slot = 0; slot < slots; slot++) {
             const share = most ? this.value(slot) / most : 0;
-            context.fillStyle = this.palette.dark
-                ? `hsl(${32 - 20 * share} ${20 + 70 * share}% ${14 + 48 * share}%)`
-                : `hsl(${40 - 26 * share} ${30 + 62 * share}% ${95 - 45 * share}%)`;
+            context.fillStyle = this.color(share);
             const outside = this.range && (slot < this.range[0] || slot >= this.range[1]);
             context.globalAlpha = outside ? 0.3 : 1;
             const x = this.left + Math.floor(slot / this.perSecond) * this.cellWidth;
@@ -518,8 +516,20 @@ class HeatMap {
         }
         context.globalAlpha = 1;
         this.paintAxes(context, seconds);
-        this.note.textContent = `One column is ${formatTime(this.perSecond * this.slotNs)}, one row ${formatTime(this.slotNs)}; ${this.palette.dark ? 'brighter' : 'darker'} is busier. ` +
-            'Click a cell, or drag from one to another, to look at that time only.';
+        const steps = [...Array(9).keys()].map(step => element('i', {style: `background:${this.color(step / 8)}`}));
+        this.note.replaceChildren(`One column is ${formatSpan(this.perSecond * this.slotNs)}, one row ${formatSpan(this.slotNs)}. ` +
+            'Click a cell, or drag from one to another, to look at that time only.',
+        element('span', {class: 'heat-scale'}, '0 ', ...steps, ` ${this.text(most)} in a row`));
+    }
+
+    // Of a part of the most that a cell has.
+    color(share) {
+        return this.palette.dark ? `hsl(${32 - 20 * share} ${20 + 70 * share}% ${14 + 48 * share}%)`
+            : `hsl(${40 - 26 * share} ${30 + 62 * share}% ${95 - 45 * share}%)`;
+    }
+
+    text(value) {
+        return this.event.clock ? formatTime(value) : formatCount(Math.round(value));
     }
 
     paintAxes(context, seconds) {

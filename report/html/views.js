@@ -225,10 +225,11 @@ function placesOf({functions, modules, files}, list) {
 }
 
 // The room, in pixels, for the last component of a name, some of its scopes and what stands beside it.
-function roomOfName(app, fn, alike) {
+function roomOfName(app, fn, alike, places) {
     const {functions} = app.data, scopes = functions.last[fn] ? 2 : 0, letters = functions.shown[fn].length - functions.last[fn] + scopes;
     const tag = text => 18 + 5.8 * text.length;
-    return 22 + 7.3 * letters + (functions.flags[fn] & FLAG_INLINED ? tag('inlined') : 0) + (alike?.has(fn) ? tag('of ' + moduleName(app, fn)) : 0);
+    return 22 + 7.3 * letters + (functions.flags[fn] & FLAG_INLINED ? tag('inlined') : 0) + (alike?.has(fn) ? tag('of ' + moduleName(app, fn)) : 0) +
+        (places?.get(fn)?.text ? tag('at ' + places.get(fn).text.slice(places.get(fn).last)) : 0);
 }
 
 const moduleName = (app, fn) => app.data.modules[app.data.functions.module[fn]].name;
@@ -298,7 +299,7 @@ class FunctionsView {
                 tip: row => app.data.functions.names[row.id]},
             ...columns,
             {key: 'module', title: 'module', rank: app.event().calls ? 3 : 2, width: 'minmax(6rem, 11rem)', value: row => moduleName(app, row.id),
-                text: row => moduleName(app, row.id)},
+                fits: row => moduleName(app, row.id), text: row => moduleName(app, row.id)},
             {key: 'at', title: 'at', rank: 1, class: 'name', width: 'minmax(16ch, 1fr)', absent: () => !this.places?.size, value: row => this.places.get(row.id)?.text || '',
                 text: row => nameElement(this.places.get(row.id)?.text || '', this.places.get(row.id)?.last), tip: row => this.places.get(row.id)?.text},
         ], {opened: row => app.openFunction(row.id), menu: (event, row) => app.menuOf.open(event, row.id)});
@@ -354,6 +355,7 @@ class CallersView {
         const columns = first => [
             {title: first, class: 'name', width: 'minmax(22ch, 1fr)',
                 text: row => functionName(app, row.entry.function, lookAlikes(app).alike, lookAlikes(app).places),
+                needs: row => 15 + 8 * Math.min(row.level, 24) + roomOfName(app, row.entry.function, lookAlikes(app).alike, lookAlikes(app).places),
                 tip: row => app.data.functions.names[row.entry.function] + ' · ' +
                     moduleName(app, row.entry.function)},
             {title: 'of it', number: true, width: '118px', help: `of the ${app.unit()} that contain the function`,

@@ -118,7 +118,13 @@ class WaitsView {
         this.app = app;
         this.line = element('div', {class: 'bar-line'});
         host.append(this.line);
-        const name = key => row => element('span', {class: 'cut'}, element('span', {class: 'last'}, row[key]));
+        // "for a lock in shop::Ledger::book ← main": the function stays, the rest gives way.
+        const name = key => row => {
+            const [, kind, fn, callers] = /^((?:.*? (?:in|by) )?)(.*?)( ← .*)?$/s.exec(row[key]);
+            const scope = /^[^(]*::/.exec(fn)?.[0] || '';
+            return element('span', {class: 'cut'}, kind + scope ? element('span', {class: 'scopes'}, kind + scope) : null,
+                element('span', {class: 'last'}, fn.slice(scope.length)), callers ? element('span', {class: 'values'}, callers) : null);
+        };
         this.table = new Table(host, [
             {key: 'percent', title: 'share', number: true, width: '126px', sorted: true, value: row => row.percent, bar: row => row.percent / this.most,
                 text: row => `${row.percent.toFixed(row.percent < 10 ? 1 : 0)} %`},

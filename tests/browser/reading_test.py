@@ -9,7 +9,7 @@ import sqlite3
 import subprocess
 import sys
 
-from page import compare, main, make_page, Page, page_of_stacks, plain, PROGRAMS, report, SPLIT, sprof, table_of
+from page import compare, main, make_page, Page, page_of_stacks, plain, report, SPLIT, sprof, table_of
 
 VECTOR = "std::vector<double, std::allocator<double> >::"
 LONG = "shop::ledger::" + "nested_scope_with_a_long_name::" * 6 + "the_last_component"
@@ -78,6 +78,22 @@ def namesakes(browser, work):
     if places() != [("run", "/opt/v18/bin/node"), ("run", "/opt/v20/bin/node")]:
         raise SystemExit(f"two modules of one name: {places()}")
     alike_elsewhere(page, "run", ["at v18/bin/node", "at v20/bin/node"])
+    # Modules are whole where there is room, beside names of any length.
+    with browser.emulated(1500, 900):
+        alone = page_of_stacks(browser, work, [f"main;libstdc++.so.6.0.30!std::{letter * 90}::run 9" for letter in "ab"])
+        alone.tab("functions")
+        facts = browser.run("return document.querySelector('.facts').textContent")
+        if "18 samples" not in facts:
+            raise SystemExit(f"of 18 samples the header says {facts}")
+        cut = browser.settled("""return [...document.querySelectorAll('[data-view=functions] .rows .row > .cell:last-child')]
+            .filter(cell => cell.scrollWidth > cell.clientWidth).map(cell => cell.textContent)""")
+        if cut:
+            raise SystemExit(f"modules are cut: {cut}")
+        facts = page_of_stacks(browser, work, ["main 1"]).browser.run("return document.querySelector('.facts').textContent")
+        if "1 sample" not in facts or "1 samples" in facts:
+            raise SystemExit(f"of one sample the header says {facts}")
+    page = page_of_stacks(browser, work, stacks + ["main;lib.so!get 6", "main;lib.so!put 5"])
+    page.tab("functions")
     # Those of a search alone do not look alike, and the column goes.
     browser.run("sprof.set({search: 'get'})")
     browser.until("return document.querySelector('.share').textContent.endsWith('%')")
@@ -143,6 +159,17 @@ def header(browser, work):
     facts = browser.run("return [...document.querySelectorAll('.facts > span')].map(fact => fact.textContent)")
     if len(facts) != 3 or not re.fullmatch(r"[\d.]+ (s|ms) CPU time, \d+ % of [\d.]+ (s|ms) of wall time", facts[0]) or not re.fullmatch(r"\d+ threads", facts[1]):
         raise SystemExit(f"the header says {facts}")
+    # All threads are counted, also where some have no samples.
+    with sqlite3.connect(recording) as database:
+        database.execute("INSERT INTO thread (process_id, tid, start_ns, cpu_time_ns, samples, cpu_time_known) "
+                         "SELECT process_id, 99999, start_ns, 0, 0, 1 FROM thread LIMIT 1")
+    database.close()
+    Page(browser, make_page(work, recording))
+    threads, strip = (browser.run("return document.querySelector(arguments[0]).textContent", selector)
+                      for selector in (".facts > span:nth-child(2)", ".timeline-head .quiet"))
+    count = int(threads.split()[0])
+    if strip != f"▸ {count - 1} of {count} threads":
+        raise SystemExit(f"of {threads} the strip says {strip}")
     footer = sprof("report", recording).stdout
     if facts[0].split(" CPU")[0] + " of CPU time in" not in footer:
         raise SystemExit(f"the header says {facts[0]}, the report {footer}")
@@ -298,6 +325,19 @@ def single_calls(browser, work):
     sprof("trace", "--keep", "slowest 3", "--args", "-o", recording, "--", *SPLIT, "30")
     page = open_calls(browser, recording, f"""SELECT {CALL_FIELDS},
         (SELECT u.start_ns FROM v_kept_call u WHERE u.call_id = c.caller_id) AS above FROM v_kept_call c""")
+    # What is known of no argument is said once.
+    none, some = browser.run("""const view = sprof.views.find(view => view.id === 'calls').object, {texts, calls} = view.singles, at = calls.arguments[0];
+        const shown = text => {
+            texts.push(text);
+            calls.arguments[0] = texts.length;
+            const value = view.values(0);
+            texts.pop();
+            calls.arguments[0] = at;
+            return value;
+        };
+        return [shown('this = not saved, size = not saved'), shown('this = not saved, size = 7')]""")
+    if not none.startswith("(arguments not saved)") or not some.startswith("(this = not saved, size = 7)"):
+        raise SystemExit(f"arguments that are not saved are shown as {none} and {some}")
     view = "const view = sprof.views.find(view => view.id === 'calls').object, boxes = view.bands.flatMap(band => band.boxes);"
     everything = browser.run(view + "return boxes.length")
     # Arguments and results stand behind the name, and are found.
@@ -425,123 +465,6 @@ def drill(browser, work):
         raise SystemExit(f"of a long name the way is {way}: {line}")
 
 
-def time(browser, work):
-    """Time has slots as fine as the recording bears, rows by process with its command, and stacks in its order."""
-    recording = os.path.join(work, "two.db")
-    half = " ".join(SPLIT) + " 150"
-    sprof("record", "-o", recording, "--", "sh", "-c", f"{half}; {half}; :")
-    page = Page(browser, make_page(work, recording))
-    slot_ns, duration_ns = browser.run("return [sprof.run().slotNs, sprof.run().durationNs]")
-    if slot_ns != (1e6 if duration_ns <= 2e9 else 1e7):
-        raise SystemExit(f"slots of {slot_ns} ns for {duration_ns} ns")
-    browser.click(".timeline-head .quiet")
-    rows = browser.run("""return sprof.timeline.rowsShown().map(({process, thread}) =>
-        process === undefined ? ['thread', sprof.data.threads[thread].process] : ['process', process])""")
-    process = None
-    for kind, index in rows:
-        if kind == "thread" and index != process:
-            raise SystemExit(f"the rows of the strip are {rows}: a thread stands below another process")
-        process = index
-    known = "SELECT count(*) AS n FROM process WHERE command IS NOT NULL AND command <> ''"
-    expected = int(json.loads(sprof("sql", "-i", recording, "--format", "json", known).stdout)[0]["n"])
-    commands = browser.run("return sprof.data.processes.map(({command}) => command).filter(Boolean)")
-    if rows[0][0] != "process" or len(commands) != expected or not any("150" in command.split() for command in commands):
-        raise SystemExit(f"of {expected} commands that are known the page has {commands}")
-    page.tab("order")
-    bands = browser.run("""return sprof.views.find(view => view.id === 'order').object.bands.map(({thread, boxes}) =>
-        [thread, boxes.filter(box => box.depth === 0).map(({from, to}) => [from, to]).sort((a, b) => a[0] - b[0])])""")
-    # A step of some slots is filled where one of them has a sample, so that names find room.
-    slots = browser.run("""const {data} = sprof, {slot, lane, samples} = data.cells, seen = {};
-        const {step} = sprof.views.find(view => view.id === 'order').object;
-        for (let i = 0; i < data.cells.count; i++)
-            if (samples[i])
-                (seen[data.lanes[lane[i]][1]] ||= {})[Math.floor(slot[i] / step)] = 1;
-        return Object.fromEntries(Object.entries(seen).map(([thread, steps]) => [thread, step * Object.keys(steps).length]))""")
-    for thread, boxes in bands:
-        covered = sum(end - start for start, end in boxes)
-        overlaps = any(a[1] > b[0] + 1e-6 for a, b in zip(boxes, boxes[1:]))
-        if abs(covered - slots[str(thread)]) > 0.01 or overlaps:
-            raise SystemExit(f"thread {thread} has samples in {slots[str(thread)]} slots, and boxes {boxes}")
-    browser.run("""const view = sprof.views.find(view => view.id === 'order').object, box = view.bands[0].boxes[0];
-        view.chart.actions.clicked(box);""")
-    if browser.run("return sprof.state.slots") is None:
-        raise SystemExit("a click on a box does not lead to its time")
-
-
-def waits(browser, work):
-    """What is read of waits, alone and with the time on a CPU, is what reports say; threads' bands show both states, and what woke them."""
-    recording = os.path.join(work, "waits.db")
-    done = sprof("record", "--off-cpu=0", "--wakers", "-o", recording, "--", os.path.join(PROGRAMS, "wakes"), "pipes", "60", check=False)
-    if done.returncode:
-        print(f"SKIPPED: {done.stderr}")
-        return 77
-    page = Page(browser, make_page(work, recording))
-    # What mostly waits is shown by the program's own functions at first, not by those of the kernel.
-    first, mode, filters = browser.run("return [sprof.event().name, sprof.state.mode, sprof.state.filters]")
-    if (first == "wall") != (mode == "app" and len(filters) == 1):
-        raise SystemExit(f"the page begins with {first} in mode {mode}, {filters}")
-    browser.run("sprof.set({mode: 'full', filters: []})")
-    for event, idle in (("wall", False), ("wall", True), ("off-cpu", False), ("off-cpu:ready", False)):
-        known = browser.run("""const event = sprof.data.events.findIndex(({name}) => name === arguments[0]);
-            if (event >= 0)
-                sprof.set({tab: 'functions', event, idle: arguments[1]});
-            return event""", event, idle)
-        if known < 0:
-            if event.startswith("off-cpu"):  # there may have been one kind alone
-                continue
-            raise SystemExit(f"the page does not have the event {event}")
-        compare(f"{event}, idle {idle}", page.table("functions", plain), report(recording, "--event", event, *["--idle"] * idle), whole=False)
-        command = shlex.split(browser.run("return document.querySelector('.filters code').textContent"))
-        if command[2:] != ["--event", event] + ["--idle"] * idle:
-            raise SystemExit(f"the command for {event} is {command}")
-    browser.run("sprof.set({event: sprof.data.events.findIndex(({name}) => name === 'wall'), idle: true, tab: 'order'})")
-    states, overlaps, lines, named = browser.run("""const {bands, chart} = sprof.views.find(view => view.id === 'order').object, {wakes} = sprof.waits();
-        const outer = bands.map(band => band.boxes.filter(box => !box.depth).sort((a, b) => a.from - b.from));
-        return [[...new Set(outer.flat().map(box => box.state || 'on'))].sort(),
-            outer.some(boxes => boxes.some((box, i) => i && box.from < boxes[i - 1].to - 1e-6)),
-            wakes.filter(([thread, woken, ran, waker]) => waker !== undefined && woken <= ran).length,
-            wakes.every(([thread, woken, ran, waker]) => sprof.data.threads[thread] && (waker === undefined || sprof.data.threads[waker]))]""")
-    if "on" not in states or "wait" not in states or overlaps or not lines or not named:
-        raise SystemExit(f"bands have {states}, overlaps {overlaps}, {lines} lines from threads to those that they woke, known {named}")
-    # The strip shows no more threads at a time than there are, and all of their time.
-    most, threads, shown, total = browser.run("""const {timeline, timeCosts: {perKind, threads}, profile} = sprof, {slotNs} = timeline;
-        const all = Object.values(perKind), columns = all.map(values => timeline.columns(values, timeline.canvas.clientWidth));
-        const sums = [...columns[0]].map((none, at) => columns.reduce((sum, values) => sum + values[at], 0));
-        return [Math.max(...sums) / slotNs, threads.size, all.reduce((sum, values) => sum + values.reduce((a, b) => a + b), 0), profile.total]""")
-    if most > threads + 1e-6 or abs(shown - total) > 1e-6 * total:
-        raise SystemExit(f"the strip shows {most} of {threads} threads at a time, and {shown} of {total} ns")
-    first, on, off = browser.run("""const {data} = sprof, {lane, weight, count} = data.cells, sums = {on: 0, off: 0};
-        for (let i = 0; i < count; i++)
-            if (!data.lanes[lane[i]][2])
-                sums[data.events[data.lanes[lane[i]][0]].time] += weight[i];
-        return [data.events[data.firstEvent].name, sums.on, sums.off]""")
-    if (first == "wall") != (off > on):
-        raise SystemExit(f"with {on} ns on a CPU and {off} ns of waits the page begins with {first}")
-    page.tab("flame")
-    waiting, everything, color = browser.run("""const {graph} = sprof.views.find(view => view.id === 'flame').object;
-        return [sprof.profile.waiting.weight[0], sprof.profile.total, graph.colorOf(graph.root)]""")
-    if not 0 < waiting < everything or not color:
-        raise SystemExit(f"of {everything} ns threads wait {waiting}, in the colour {color}")
-    # Sums of events have no lines, so nothing leads to them.
-    page.tab("callers")
-    if browser.errors() or browser.run("return [...document.querySelectorAll('[data-view=callers] button')].some(button => button.textContent === 'source')"):
-        raise SystemExit("callers of a sum of events lead to source lines")
-    # Choices that a narrow line has no room for are in the menu.
-    with browser.emulated(800, 900):
-        apart = browser.settled("""const [choices, menu] = ['.choices', '.views > .menu'].map(each => document.querySelector(each).getBoundingClientRect());
-            return choices.height > 40 || Math.abs(choices.top - menu.top) > 12 ? `${choices.top} and ${menu.top}, ${choices.height} high` : ''""")
-        if apart:
-            raise SystemExit(f"choices and their menu do not stand in one line: {apart}")
-    page.tab("waits")
-    for option, chains in (("--wakers", False), ("--wait-chains", True)):
-        browser.run("sprof.set({chains: arguments[0]})", chains)
-        shown = browser.run("return sprof.views.find(view => view.id === 'waits').object.table.rows.map(row => [row.waits, row.waiting, row.woken_by])")
-        expected = [[row["waits"], row["waiting"], row["woken_by"]] for row in table_of("report", option, recording)]
-        if sorted(shown) != sorted(expected):
-            raise SystemExit(f"{option}: the page has {shown}, the report {expected}")
-    return 0
-
-
 MENU = """
     const row = [...document.querySelectorAll('[data-view=functions] .rows .row')].find(row => row.textContent.startsWith(arguments[0]));
     row.querySelector('.cell').dispatchEvent(new MouseEvent('contextmenu', {bubbles: true, cancelable: true, button: 2, clientX: 300, clientY: 300}));
@@ -587,6 +510,12 @@ def filters(browser, work):
     browser.run("document.querySelector('.mine').click()")
     if expect("my code")[-2] != "--hide" or "std::sort" in {name for name, _ in page.table("functions", plain)}:
         raise SystemExit("my code has the standard library")
+    # One way to read stacks is chosen at a time; another one leaves it.
+    chosen = "return [...document.querySelectorAll('.choices [aria-pressed=true]')].map(button => button.textContent)"
+    mine = browser.run(chosen)
+    browser.run("document.querySelector('[data-mode=app]').click()")
+    if mine != ["my code"] or browser.run(chosen) != ["application"] or browser.run("return sprof.state.filters.length"):
+        raise SystemExit(f"of the choices {mine} are pressed, then {browser.run(chosen)}")
     # All functions that a search finds, as one.
     browser.run("sprof.set({filters: [], collapse: false, mode: 'full', search: '/parse|walk/', tab: 'callers', peek: true})")
     browser.until("return document.querySelector('.share').textContent.endsWith('%')")
@@ -602,4 +531,4 @@ def filters(browser, work):
 
 
 if __name__ == "__main__":
-    sys.exit(main(names, namesakes, header, traces, single_calls, drill, time, waits, filters))
+    sys.exit(main(names, namesakes, header, traces, single_calls, drill, filters))

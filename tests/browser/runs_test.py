@@ -134,10 +134,30 @@ def several_runs(browser, work):
         sprof.profile.costs.samples[0], [...document.querySelectorAll('.choices option')].map(option => option.textContent)]""")
     if "3runs" not in facts or f"{samples}samples" not in facts or "after.db, 3 runs" not in labels:
         raise SystemExit(f"a side of {samples} samples in three runs has the header {facts}, the choices are {labels}")
+    with browser.emulated(400, 800):
+        over = browser.settled("const table = document.querySelector('[data-view=compare] .table'); return Math.max(0, table.scrollWidth - table.clientWidth)")
+        if over:
+            raise SystemExit(f"in a narrow window the table is {over} pixels too wide")
     # One run a side has no verdicts.
     browser.run("sprof.set({event: 0, base: 3})")
     if browser.run("return sprof.views.find(view => view.id === 'compare').object.table.rows.some(row => row.verdict)"):
         raise SystemExit("single runs have verdicts")
+
+
+def renamed(browser, work):
+    """Programs of which each is in one recording alone may be one: the page says how to compare them."""
+    files = []
+    for name in ("old", "new"):
+        path = os.path.join(work, name)
+        with open(path + ".folded", "w", encoding="utf-8") as file:
+            file.write(f"{name}!main;{name}!work 500\n")
+        sprof("import", "--folded", path + ".folded", "-o", path + ".db", "--app-module", "*")
+        files.append(path + ".db")
+    for arguments, expected in (([], ["old=new"]), (["--map", "old=new"], [])):
+        Page(browser, make_page(work, *files, *arguments))
+        hints = browser.run("return [...document.querySelectorAll('[data-view=compare] .warning')].map(hint => hint.textContent)")
+        if [hint.split("--map ")[1].split()[0] for hint in hints] != expected:
+            raise SystemExit(f"with {arguments} the comparison says {hints}")
 
 
 def different_modes(browser, work):
@@ -184,4 +204,4 @@ def phases(browser, work):
 
 
 if __name__ == "__main__":
-    sys.exit(main(two_runs, comparison, several_runs, different_modes, phases))
+    sys.exit(main(two_runs, comparison, several_runs, renamed, different_modes, phases))
