@@ -226,6 +226,15 @@ struct probe_keep {
     uint64_t values[PROBE_VALUE_ROOM]; /* tracer: struct probe_values and pieces */
 };
 
+/* Counts one more at `now` ticks; `before` is a second << 32 | how many in it. A thread may have read
+ * the clock just before a second ended, and count only when others are in the next: it counts there.
+ * Else both would begin their seconds again and again. */
+static inline uint64_t probe_keep_count(const struct probe_keep *keep, uint64_t before, uint64_t now)
+{
+    const uint32_t second = (uint32_t)(keep->second_ticks ? now / keep->second_ticks : now);
+    return (int32_t)(second - (uint32_t)(before >> 32)) > 0 ? (uint64_t)second << 32 | 1 : before + 1;
+}
+
 /* Lets a rule that is not at rest take the next calls that begin at `ticks` or later. */
 static inline void probe_keep_start(struct probe_keep *keep, uint32_t number, uint64_t ticks)
 {

@@ -10,11 +10,9 @@
 
 static inline bool is_among_first(struct probe_keep_rule *rule, uint64_t now)
 {
-    const uint64_t length = probe_inside.shared->keep.second_ticks;
-    const uint64_t second = (length ? now / length : now) << 32;
     uint64_t before = atomic_load_explicit(&rule->lately, memory_order_relaxed), after;
     do {
-        after = before >> 32 == second >> 32 ? before + 1 : second | 1;
+        after = probe_keep_count(&probe_inside.shared->keep, before, now);
         if ((uint32_t)after > rule->first)
             return false;
     } while (!atomic_compare_exchange_weak(&rule->lately, &before, after));

@@ -140,9 +140,8 @@ static inline bool may_read(const struct thread *thread, uint64_t now)
     _Atomic uint64_t *lately =
         valued_of(thread)->reads_early ? &keep->early_lately : &keep->pieces_lately;
     const uint64_t most = atomic_load_explicit(&keep->pieces_most, memory_order_relaxed),
-                   second = (keep->second_ticks ? now / keep->second_ticks : now) << 32,
                    before = atomic_load_explicit(lately, memory_order_relaxed),
-                   after = before >> 32 == second >> 32 ? before + 1 : second | 1;
+                   after = probe_keep_count(keep, before, now);
     if ((uint32_t)after > most)
         return false;
     atomic_store_explicit(lately, after, memory_order_relaxed); /* approximate */
