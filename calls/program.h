@@ -53,6 +53,7 @@ struct calls_kept {
     bool requests_refused;    /* the program's own ones, beside --request */
     uint64_t looked_up, bound, unbound_told; /* rules by value: some function was looked at, some
                                                 can meet it, none can and that was said */
+    bool has_described;                      /* a function whose debug information was found */
     struct sprof_suggestions near[PROBE_KEEP_RULES]; /* classes and parameters of all programs, to
                                                         those that each rule names */
     struct sprof_arena names;                        /* … of `near` */

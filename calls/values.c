@@ -262,6 +262,7 @@ static int note(struct calls_program *program, uint32_t function, uint32_t captu
                                   .text_bytes = (uint16_t)program->options.kept.text_bytes,
                                   .bias = program->files.items[probe->file].bias};
     noted->has_both = program->options.kept.arguments_both && noted->has_arguments;
+    program->all->kept.has_described |= signature != NULL;
     if (signature) {
         noted->signature = *signature;
         calls_values_plan_words(noted);
@@ -419,10 +420,16 @@ static void report_unbound(const struct calls_program *program, size_t rule)
         return;
     }
     sprof_suggest_append(&near, &program->all->kept.near[rule]);
-    sprof_log_message(program->options.log, SPROF_LOG_WARNING,
-                      "--keep '%s': by debug information no function %s, so no call is kept for "
-                      "that%s",
-                      of->text, calls_values_lack(&of->rule), near.text ? near.text : "");
+    if (!program->all->kept.has_described && (of->rule.test_count || of->rule.late_count))
+        sprof_log_message(program->options.log, SPROF_LOG_WARNING,
+                          "--keep '%s': no function has debug information, so there are only arg1 "
+                          "to arg6 and errno, and no call is kept for that",
+                          of->text);
+    else
+        sprof_log_message(program->options.log, SPROF_LOG_WARNING,
+                          "--keep '%s': by debug information no function %s, so no call is kept "
+                          "for that%s",
+                          of->text, calls_values_lack(&of->rule), near.text ? near.text : "");
     sprof_str_release(&near);
 }
 
