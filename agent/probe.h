@@ -232,6 +232,7 @@ enum {
     PROBE_NODES = 65536,     /* of a thread; 0: no caller */
     PROBE_PATH_DEPTH = 1000, /* deeper paths begin anew */
     PROBE_PATH_AT = 48,      /* bits of a record's `stat` from here on: its path */
+    PROBE_STAT_BITS = 47,    /* and below: its figures' address */
 };
 #define PROBE_NODE_PARENT(key) ((uint32_t)((key) >> 32) & 0xffff)
 #define PROBE_NODE_DEPTH(key) ((uint32_t)((key) >> 48))
@@ -240,10 +241,10 @@ enum {
 enum probe_extra {
     PROBE_PATHS = 1,          /* figures by path */
     PROBE_CALLERS = 2,        /* paths of two: caller and function */
-    PROBE_LOG = 4,            /* logs calls in the ring; without the above */
+    PROBE_LOG = 4,            /* logs calls in the ring; with PROBE_KEEP without the above */
     PROBE_WARN = 8,           /* reports calls beyond limits */
     PROBE_SPARE = 16,         /* writes only to pages in `pages.stats` */
-    PROBE_KEEP = 32,          /* writes calls that meet a rule into the ring; without PROBE_LOG */
+    PROBE_KEEP = 32,          /* writes calls that meet a rule into the ring */
     PROBE_ARGUMENTS_TOO = 64, /* with PROBE_KEEP: saves argument words at entries */
     PROBE_STACKS = 128,       /* notes stack depth */
     PROBE_HEAP_BYTES = 256,   /* counts allocated bytes */

@@ -260,12 +260,14 @@ struct probe_kept {
 };
 _Static_assert(sizeof(struct probe_kept) == PROBE_KEPT_UNITS * PROBE_UNIT_BYTES, "units");
 
-/* Units that follow from a header. Room taken and never filled is filled unit by unit. */
+/* Units that follow from a header, in a ring with kept calls. Room taken and never filled is filled
+ * unit by unit. */
 static inline uint32_t probe_kept_units(uint64_t header)
 {
-    return PROBE_LOG_FUNCTION(header) == PROBE_LOG_NOBODY
-               ? 1
-               : PROBE_KEPT_UNITS + PROBE_LOG_DEPTH(header);
+    if (PROBE_LOG_FUNCTION(header) == PROBE_LOG_NOBODY)
+        return 1;
+    return PROBE_LOG_IS_BESIDE(header) ? PROBE_LOG_KIND(header) == PROBE_LOG_END ? 1 : 2
+                                       : PROBE_KEPT_UNITS + PROBE_LOG_DEPTH(header);
 }
 
 #endif

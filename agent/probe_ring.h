@@ -35,7 +35,11 @@ enum {
     PROBE_LOG_END = 2,
     PROBE_LOG_ONLY = 3, /* a beginning without a visible end */
     PROBE_LOG_DEPTH_MAX = (1 << 21) - 1,
-    PROBE_LOG_NOBODY = (1 << 18) - 1, /* no function */
+    /* Where rules keep calls, too (agent/probe/log.h): */
+    PROBE_LOG_DEPTH_BESIDE = (1 << 16) - 1, /* deeper calls have no room in the log */
+    PROBE_LOG_BESIDE = 1 << 20,             /* flag of the depth: an entry of the log */
+    PROBE_LOG_NOBODY = (1 << 18) - 1,       /* no function */
+    PROBE_LOG_DEPTH_AT = 18,                /* in a header */
     PROBE_RING_HEADER = 128,
     PROBE_RING_REST = 9 * 4096, /* bytes besides units */
 };
@@ -54,11 +58,12 @@ enum probe_exit {
 static inline uint64_t probe_log_header(uint64_t position, uint32_t kind, uint32_t exit,
                                         uint32_t depth, uint32_t function)
 {
-    return position << 44 | (uint64_t)kind << 42 | (uint64_t)exit << 39 | (uint64_t)depth << 18 |
-           function;
+    return position << 44 | (uint64_t)kind << 42 | (uint64_t)exit << 39 |
+           (uint64_t)depth << PROBE_LOG_DEPTH_AT | function;
 }
 #define PROBE_LOG_FUNCTION(header) ((uint32_t)(header)&0x3ffff)
-#define PROBE_LOG_DEPTH(header) ((uint32_t)((header) >> 18) & 0x1fffff)
+#define PROBE_LOG_DEPTH(header) ((uint32_t)((header) >> PROBE_LOG_DEPTH_AT) & 0x1fffff)
+#define PROBE_LOG_IS_BESIDE(header) (PROBE_LOG_DEPTH(header) & PROBE_LOG_BESIDE)
 #define PROBE_LOG_EXIT(header) ((uint32_t)((header) >> 39) & 7)
 #define PROBE_LOG_KIND(header) ((uint32_t)((header) >> 42) & 3)
 #define PROBE_LOG_IS_AT(header, position) ((header) >> 44 == ((position)&0xfffff))

@@ -64,10 +64,16 @@ static int put_row(struct calls_program *program, const struct calls_thread *thr
     return sprof_vec_push(&recording_batch(program->recording)->kept_calls, row) ? SPROF_ENOMEM : 0;
 }
 
-static uint64_t start_of(const struct calls_program *program, uint64_t begin)
+/* A call that is also in the log starts there at the same time. */
+static uint64_t start_of(const struct calls_program *program, const struct calls_thread *thread,
+                         uint32_t function, uint64_t begin)
 {
-    return calls_time_of(
-        program, begin < program->times.cleared.ticks ? program->times.cleared.ticks : begin);
+    const uint64_t ticks =
+        begin < program->times.cleared.ticks ? program->times.cleared.ticks : begin;
+    for (size_t i = thread->open.count; i-- > 0 && thread->open.items[i].begin >= ticks;)
+        if (thread->open.items[i].begin == ticks && thread->open.items[i].function == function)
+            return thread->open.items[i].start_ns;
+    return calls_time_of(program, ticks);
 }
 
 static int take_caller(struct calls_program *program, struct calls_thread *thread,
@@ -175,7 +181,7 @@ static int take_end(struct calls_program *program, struct calls_thread *thread,
     struct store_kept_call row = {
         .number = caller->row,
         .caller = above ? above : caller->caller_row,
-        .start_ns = start_of(program, kept->begin),
+        .start_ns = start_of(program, thread, PROBE_LOG_FUNCTION(kept->header), kept->begin),
         .duration_ns = duration_ns,
         .self_ns = self_ns < duration_ns ? self_ns : duration_ns,
         .exit = (uint8_t)calls_log_exit(kept->header),
@@ -258,7 +264,7 @@ int calls_keep_end(struct calls_program *program, struct calls_thread *thread, e
         struct store_kept_call row = {
             .number = caller->row,
             .caller = caller->caller_row,
-            .start_ns = start_of(program, caller->begin),
+            .start_ns = start_of(program, thread, caller->function, caller->begin),
             .exit = (uint8_t)exit,
             .request = calls_remarks_request(thread, caller->begin, caller->begin),
             .asked_id = caller->asked_id,

@@ -295,10 +295,11 @@ static int refuse_rules(const struct calls_program *program, struct sprof_error 
         : options->all_points       ? "with --all-points, whose places are no calls"
         : program->points           ? "with call points, which are no calls"
         : options->max_overhead > 0 ? "with --max-overhead, which leaves some calls without times"
-        : program->mode != TRACE_STATS
-            ? "in another mode than stats: `sprof ctl mode stats` comes first"
+        : program->mode == TRACE_COVERAGE
+            ? "in mode coverage, which sees first calls: `sprof ctl mode stats` comes first"
         : program->log.has_rings && !calls_keeps(program)
-            ? "that has logged calls, of which some may be open"
+            ? "that began to log calls without rules, of which some may be open: give the first "
+              "rule when it starts (`sprof trace --mode log --keep RULE`)"
             : NULL;
     return reason
                ? sprof_error_set(error, SPROF_EUSAGE, 0, "no calls are kept in a trace %s", reason)

@@ -109,6 +109,12 @@ static int put_call(struct calls_program *program, struct calls_thread *thread,
 
 /* == Units == */
 
+/* A header of the log, in a ring with kept calls or without. */
+static uint64_t log_header(bool keeps, uint64_t header)
+{
+    return keeps ? header & ~((uint64_t)PROBE_LOG_BESIDE << PROBE_LOG_DEPTH_AT) : header;
+}
+
 /* Time before a clear does not count. The agent notes this at the end of the call, or of one below
  * it. */
 static uint64_t begin_of(const struct calls_program *program, const uint64_t *unit)
@@ -209,10 +215,12 @@ static int take_entry(struct calls_program *program, struct calls_thread *thread
     int result = 0;
     if (!units)
         return is_stuck(program, thread, position) ? 1 : 0;
-    if (is_known(program, header) && keeps && PROBE_LOG_KIND(header) == PROBE_LOG_ONLY)
+    const bool is_kept = keeps && !PROBE_LOG_IS_BESIDE(header);
+    header = is_kept ? header : log_header(keeps, header);
+    if (is_known(program, header) && is_kept && PROBE_LOG_KIND(header) == PROBE_LOG_ONLY)
         result = take_remark(program, thread, (const struct probe_remark *)first,
                              (units - PROBE_KEPT_UNITS) * PROBE_UNIT_BYTES);
-    else if (is_known(program, header) && keeps)
+    else if (is_known(program, header) && is_kept)
         result = calls_keep_take(program, thread, (const struct probe_kept *)first,
                                  units - PROBE_KEPT_UNITS);
     else if (is_known(program, header))
@@ -280,9 +288,9 @@ int calls_log_end(struct calls_program *program, struct calls_thread *thread, ui
     for (size_t i = 0; i < thread->open.count && !result; i++)
         result = put_call(program, thread, &thread->open.items[i], 0, 0,
                           is_last ? STORE_EXIT_OPEN : STORE_EXIT_THREAD_END);
-    thread->open.count = 0;
     if (!result)
         result = calls_keep_end(program, thread, is_last ? STORE_EXIT_OPEN : STORE_EXIT_THREAD_END);
+    thread->open.count = 0;
     if (!result && !is_last)
         result = calls_remarks_end(program, thread);
     return result || !thread->packer.calls ? result : put_block(program, thread);

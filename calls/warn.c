@@ -341,7 +341,7 @@ static int check_record(struct calls_program *program, uint32_t slab,
 {
     struct calls_warnings *warnings = program->warnings;
     const uint64_t now = probe_ticks();
-    const uint64_t stat = record->stat & ((UINT64_C(1) << PROBE_PATH_AT) - 1);
+    const uint64_t stat = record->stat & ((UINT64_C(1) << PROBE_STAT_BITS) - 1);
     const uint64_t function = (stat - thread->stats) / sizeof(struct probe_stat);
     const pid_t pid = program->threads.of_slab[slab]->pid;
     struct warning_record again;

@@ -36,11 +36,14 @@ static int check_pids(const struct cli_pids *pids, struct sprof_error *error)
 /* What cannot go with rules, and why. */
 static int check_keep(const struct cli_trace_arguments *arguments, struct sprof_error *error)
 {
+    static const char one_of_both[] = "a call has room for its path or for its depth in the log";
     const struct {
         bool given;
         const char *option, *reason;
     } excluded[] = {
-        {arguments->mode != TRACE_STATS, "mode", "it goes with mode stats"},
+        {arguments->mode == TRACE_COVERAGE, "mode coverage", "it sees first calls alone"},
+        {arguments->mode == TRACE_LOG && arguments->paths, "mode log and --paths", one_of_both},
+        {arguments->mode == TRACE_LOG && arguments->callers, "mode log and --callers", one_of_both},
         {arguments->backend == TRACE_UPROBE, "backend uprobe",
          "the kernel counts calls without their callers"},
         {arguments->all_points, "all-points", "rules choose calls of functions"},

@@ -19,7 +19,7 @@
  *     sprof_note("user", name);        a value of the innermost probed call, if that is kept
  *     sprof_note_number("rows", 7);    … a whole number
  *     sprof_keep_next();               rules with `next` (`--keep 'next : ^parse'`) keep the next
- *                                      call, as after `sprof ctl keep-next`
+ *                                      call of this program, as after `sprof ctl keep-next`
  *     sprof_call_id();                 an id of the innermost probed call, to be printed or sent;
  *                                      it is kept then, and has it as `asked_id`. 0: it has
  *                                      none (no trace, no room, or no probed call is open)

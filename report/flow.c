@@ -6,12 +6,20 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Columns of v_call. */
-static const char columns[] =
-    "call_id, depth, pid, tid, thread, function, module, start_ns, "
-    "duration_ns, self_ns, exit, word1, word2, word3, word4, word5, word6, running_ns, "
-    "waiting_ns, ready_ns";
-enum { COLUMNS = 20, NUMBERS = 0xe038f }; /* bit i: column i is a number */
+/* Of calls in a log, and of those that rules have kept, too. */
+static const char logged_sql[] =
+    "WITH kept AS MATERIALIZED (SELECT thread_id, function_id, start_ns, call_id, coalesce(rules, "
+    "'caller of kept') AS why FROM v_kept_call WHERE run_id = %1$u) "
+    "SELECT c.call_id, c.depth, c.pid, c.tid, c.thread, c.function, c.module, c.start_ns, "
+    "c.duration_ns, c.self_ns, c.exit, word1, word2, word3, word4, word5, word6, c.running_ns, "
+    "c.waiting_ns, c.ready_ns, k.why, k.call_id AS kept_id, "
+    "(SELECT group_concat(text, ', ') FROM (SELECT CASE WHEN name <> '' THEN name || ' = ' ELSE '' "
+    "END || value AS text FROM call_value v WHERE v.run_id = %1$u AND v.call_number = k.call_id "
+    "AND position BETWEEN 1 AND %2$d - 1 ORDER BY position)) AS arguments, (SELECT value FROM "
+    "call_value v WHERE v.run_id = %1$u AND v.call_number = k.call_id AND position = 0) AS result "
+    "FROM v_call c LEFT JOIN kept k ON k.thread_id = c.thread_id AND k.function_id = c.function_id "
+    "AND k.start_ns = c.start_ns WHERE c.run_id = %1$u";
+enum { COLUMNS = 24, NUMBERS = 0x2e038f }; /* bit i: column i is a number */
 /* Of kept calls; the first ones are as above. */
 static const struct report_listing_column kept_columns[] = {
     {"call_id", REPORT_CELL_NUMBER, false},     {"depth", REPORT_CELL_NUMBER, false},
@@ -37,7 +45,8 @@ enum {
 };
 enum { DEPTH = 1, PID = 2, TID = 3, THREAD = 4, FUNCTION = 5, START = 7, DURATION = 8, EXIT = 10 };
 enum { WORD = 11, WORDS_SHOWN = 3, INDENT_MOST = 100 };
-enum { WAITING = COLUMNS - 2, KEPT_WAITING = KEPT_COLUMNS - 2 }; /* then ready */
+enum { WAITING = 18, KEPT_WAITING = KEPT_COLUMNS - 2 }; /* then ready */
+enum { LOGGED_WHY = 20, LOGGED_ARGUMENTS = 22, LOGGED_RESULT };
 
 struct showing {
     FILE *out;
@@ -156,6 +165,31 @@ static void write_states(FILE *out, const char *duration, const char *const *sta
     }
 }
 
+/* "(id = 7) = -1", of a kept call. */
+static void write_values(FILE *out, bool is_kept, const char *const *values)
+{
+    const char *arguments = values[is_kept ? ARGUMENTS : LOGGED_ARGUMENTS],
+               *result = values[is_kept ? RESULT : LOGGED_RESULT];
+    if (arguments) {
+        fputs(is_kept ? "" : "(", out);
+        sprof_utf8_put(out, arguments);
+        fputs(is_kept ? "" : ")", out);
+    }
+    if (result) {
+        fputs(" = ", out);
+        sprof_utf8_put(out, result);
+    }
+}
+
+/* "(0x1, 0x2, 0x3, …)", of a logged call. */
+static void write_words(FILE *out, const char *const *values)
+{
+    for (int i = 0; i < WORDS_SHOWN; i++)
+        if (values[WORD + i])
+            fprintf(out, "%s%s", i ? ", " : " (", values[WORD + i]);
+    fputs(values[WORD] ? ", …)" : "", out);
+}
+
 static void write_call(struct showing *showing, const char *const *values)
 {
     FILE *out = showing->out;
@@ -175,16 +209,10 @@ static void write_call(struct showing *showing, const char *const *values)
         fputs("        –", out);
     fprintf(out, "  %*s", (int)(2 * ((depth < INDENT_MOST ? depth : INDENT_MOST) - 1)), "");
     sprof_utf8_put(out, name_of(showing, values[FUNCTION]));
-    for (int i = 0; i < WORDS_SHOWN && !is_kept; i++)
-        if (values[WORD + i])
-            fprintf(out, "%s%s", i ? ", " : " (", values[WORD + i]);
-    fputs(is_kept ? "" : values[WORD] ? ", …)" : "", out);
-    if (is_kept && values[ARGUMENTS])
-        sprof_utf8_put(out, values[ARGUMENTS]);
-    if (is_kept && values[RESULT]) {
-        fputs(" = ", out);
-        sprof_utf8_put(out, values[RESULT]);
-    }
+    if (is_kept || values[LOGGED_ARGUMENTS] || values[LOGGED_RESULT])
+        write_values(out, is_kept, values);
+    else
+        write_words(out, values);
     if (values[EXIT] && strcmp(values[EXIT], "return") != 0)
         fprintf(out, " → %s", values[EXIT]);
     if (showing->is_kept && values[EXCEPTION]) {
@@ -202,6 +230,9 @@ static void write_call(struct showing *showing, const char *const *values)
         sprof_utf8_put(out, values[WHY]);
         if (values[REQUEST])
             fprintf(out, " · request %s", values[REQUEST]);
+    } else if (values[LOGGED_WHY]) {
+        fputs("  · ", out);
+        sprof_utf8_put(out, values[LOGGED_WHY]);
     }
     fputc('\n', out);
 }
@@ -367,13 +398,13 @@ int report_flow_write(FILE *out, struct store *store, uint32_t run,
         release(&showing);
         return status;
     }
-    sprof_str_appendf(&sql, "SELECT %s FROM v_call WHERE run_id = %u", columns, run);
+    sprof_str_appendf(&sql, logged_sql, run, STORE_AFTER);
     if (selection->thread)
         append_thread(&sql, selection->thread);
     if (options->over_ns)
-        sprof_str_appendf(&sql, " AND (duration_ns IS NULL OR duration_ns >= %llu)",
+        sprof_str_appendf(&sql, " AND (c.duration_ns IS NULL OR c.duration_ns >= %llu)",
                           (unsigned long long)options->over_ns);
-    sprof_str_appendf(&sql, " ORDER BY thread_id, start_ns, depth LIMIT %llu",
+    sprof_str_appendf(&sql, " ORDER BY c.thread_id, c.start_ns, depth LIMIT %llu",
                       options->limit ? (unsigned long long)options->limit
                                      : (unsigned long long)INT64_MAX);
     status = sql.failed ? sprof_error_memory(error)

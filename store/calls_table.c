@@ -112,6 +112,7 @@ static int plan(sqlite3_vtab *vtab, sqlite3_index_info *info)
     int arguments = 0;
     (void)vtab;
     info->estimatedCost = 1e9;
+    info->estimatedRows = 1000000; /* so joins have an index of the other side */
     for (size_t k = 0; k < sizeof wanted / sizeof *wanted; k++)
         for (int i = 0; i < info->nConstraint; i++) {
             const struct sqlite3_index_constraint *constraint = &info->aConstraint[i];
@@ -121,6 +122,7 @@ static int plan(sqlite3_vtab *vtab, sqlite3_index_info *info)
             info->idxNum |= wanted[k].flag;
             info->aConstraintUsage[i].argvIndex = ++arguments;
             info->estimatedCost /= wanted[k].flag == OF_ID ? 1e6 : 10;
+            info->estimatedRows = wanted[k].flag == OF_ID ? 1 : info->estimatedRows;
         }
     if (is_flow(info)) {
         info->idxNum |= BY_START;

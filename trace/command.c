@@ -69,10 +69,13 @@ static int set_mode(struct trace_session *session, enum trace_mode mode, struct 
     if (!result)
         result = trace_flush(session, error);
     const enum trace_mode before = session->mode;
-    if (!result && mode == TRACE_LOG && calls_keeps(&session->calls))
+    const struct trace_options *options = &session->options;
+    if (!result && mode == TRACE_LOG && calls_keeps(&session->calls) &&
+        (options->paths || options->callers))
         result = sprof_error_set(error, SPROF_EUSAGE, 0,
-                                 "a trace with --keep does not log calls: both need each thread's "
-                                 "ring");
+                                 "a trace with --keep and --%s does not log calls, too: a call has "
+                                 "room for its path or for its depth in the log",
+                                 options->paths ? "paths" : "callers");
     session->mode = result ? before : mode;
     for (size_t i = 0; i < session->trace->programs.count; i++) {
         struct trace_session *program = trace_program_at(session->trace, i);

@@ -137,9 +137,10 @@ static inline void finish(struct record *record, uint64_t now, bool is_in_chain,
     atomic_signal_fence(memory_order_seq_cst);
     if (!is_of(thread, stat))
         return;
-    if (keeps_calls() && !(record->slot & POINT) && !leaves) {
+    /* Before its end in the log: the kept call's row begins as the logged one's. */
+    if (keeps_calls() && !(record->slot & POINT) && !leaves)
         keep_end(thread, record, now, (int64_t)total, (int64_t)self, is_counted_above, exit);
-    } else if (record->node & LOGGED) {
+    if (is_logged(record)) {
         const uint64_t passed = now - begin;
         log_end(thread, record, begin, (int64_t)passed > 0 ? passed : 0,
                 ((int64_t)self > 0 ? self : 0) | (is_counted_above ? 0 : PROBE_LOG_APART), exit);
@@ -237,8 +238,7 @@ static SAVES_ALL __attribute__((noinline)) void settle(struct thread *thread, st
                                                        enum probe_exit exit)
 {
     struct probe_stat *stat = stat_of(record);
-    const bool is_logged =
-        probe_inside.shared->extras & PROBE_LOG && probe_inside.shared->log.reach;
+    const bool has_log = probe_inside.shared->extras & PROBE_LOG && probe_inside.shared->log.reach;
     uint64_t open = 0, open_on_path = 0;
     bool is_at_work = false; /* another probe was interrupted above */
     uint32_t steps = 0;
@@ -256,15 +256,15 @@ static SAVES_ALL __attribute__((noinline)) void settle(struct thread *thread, st
         struct probe_node *node = &thread->nodes[path_of(record)];
         add(&node->ended, node->calls - node->ended == open_on_path + 1);
     }
-    if (is_logged && !is_at_work)
-        log_mend(thread);
     if (keeps_calls() && !is_at_work)
         keep_mend(thread);
+    else if (has_log && !is_at_work)
+        log_mend(thread);
     if (keeps_calls() && record->node)
         keep_end(thread, record, *begin_of(record), 0, 0, true, exit);
     if (stat->calls - stat->ended != open + 1)
         return;
-    if (is_logged && record->node & LOGGED)
+    if (has_log && is_logged(record))
         log_end(thread, record, *begin_of(record), 0, 0, exit);
     add(&stat->abnormal, 1);
     add(&stat->ended, 1);

@@ -4,17 +4,54 @@
 
 #include "agent/probe/call.h"
 
-/* In `node` of a record. */
+static inline bool keeps_calls(void)
+{
+    return probe_inside.shared->extras & PROBE_KEEP;
+}
+
+/* In `node` of a record. Where that is the number of a kept call, the depth takes the place of a
+ * path in `stat`, and the flag is LOGGED_BESIDE. */
 enum logged {
     LOGGED = 1u << 31,
     DEPTH = LOGGED - 1,
 };
+#define LOGGED_BESIDE (UINT64_C(1) << PROBE_STAT_BITS)
+
+static inline uint32_t depth_most(void)
+{
+    return keeps_calls() ? PROBE_LOG_DEPTH_BESIDE : PROBE_LOG_DEPTH_MAX;
+}
+
+static inline uint32_t depth_of(const struct record *record)
+{
+    return keeps_calls() ? path_of(record) : record->node & DEPTH;
+}
 
 /* The outermost has 1. */
 static inline uint32_t depth_below(const struct record *caller)
 {
-    const uint32_t depth = caller->node & DEPTH;
-    return depth < PROBE_LOG_DEPTH_MAX ? depth + 1 : depth;
+    const uint32_t depth = depth_of(caller);
+    return depth < depth_most() ? depth + 1 : depth;
+}
+
+static inline bool is_logged(const struct record *record)
+{
+    return keeps_calls() ? record->stat & LOGGED_BESIDE : record->node & LOGGED;
+}
+
+static inline void set_logged(struct record *record, uint32_t depth, bool is_logged)
+{
+    if (keeps_calls())
+        record->stat |= (uint64_t)depth << PROBE_PATH_AT | (is_logged ? LOGGED_BESIDE : 0);
+    else
+        record->node = depth | (is_logged ? LOGGED : 0);
+}
+
+static inline uint64_t log_header(uint64_t position, uint32_t kind, uint32_t exit, uint32_t depth,
+                                  uint32_t function)
+{
+    return probe_log_header(position, kind, exit, depth | (keeps_calls() ? PROBE_LOG_BESIDE : 0),
+                            function);
 }
 
 /* Units that stay free for what signal handlers log between a check and its use. */
@@ -42,7 +79,8 @@ static inline void put_header(uint64_t *unit, uint64_t header)
 /* For a beginning, and the ends of all open calls. */
 static inline bool has_room(const struct thread *thread)
 {
-    const uint64_t units = thread->ring_mask + 1, ends = thread->open_logged + 1;
+    const uint64_t units = thread->ring_mask + 1,
+                   ends = (thread->open_logged + 1) * (keeps_calls() ? PROBE_KEPT_UNITS : 1);
     const uint64_t used = __atomic_load_n(&thread->ring->head, __ATOMIC_RELAXED) -
                           atomic_load_explicit(&thread->ring->tail, memory_order_acquire);
     return used + 2 + (ends < units / 4 ? ends : units / 4) + RING_MARGIN <= units;
@@ -61,6 +99,8 @@ static inline enum logging log_begin(struct thread *thread, uint32_t function, u
     const struct probe_shared *shared = probe_inside.shared;
     if (depth > atomic_load_explicit(&shared->log.depth, memory_order_relaxed))
         return LOG_NOT;
+    if (keeps_calls() && depth == PROBE_LOG_DEPTH_BESIDE)
+        return LOG_FULL;
     if (!atomic_load_explicit(&shared->log.reach, memory_order_relaxed) || !has_room(thread))
         return LOG_FULL;
     const uint64_t position = take_room(&thread->ring->head, 2);
@@ -72,7 +112,7 @@ static inline enum logging log_begin(struct thread *thread, uint32_t function, u
     second[1] = saved->rcx;
     second[2] = saved->r8;
     second[3] = saved->r9;
-    put_header(first, probe_log_header(position, kind, 0, depth, function));
+    put_header(first, log_header(position, kind, 0, depth, function));
     return LOG_DONE;
 }
 
@@ -90,8 +130,7 @@ static inline void log_end(struct thread *thread, const struct record *record, u
     unit[1] = begin;
     unit[2] = ticks;
     unit[3] = self;
-    put_header(unit,
-               probe_log_header(position, PROBE_LOG_END, exit, record->node & DEPTH, function));
+    put_header(unit, log_header(position, PROBE_LOG_END, exit, depth_of(record), function));
 }
 
 /* Fills room taken and never filled, for which the recorder would wait. Not while a handler has

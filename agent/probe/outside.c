@@ -29,7 +29,7 @@ SAVES_ALL int probe_outside_entered(uint32_t number, uint64_t slot, const struct
     if (!is_tail)
         record->return_address = return_address;
     fill_record(record, caller, slot, stat);
-    /* Paths and logs lack it; with rules it has no number. */
+    /* Paths and logs lack it, so calls below it follow its caller; with rules it has no number. */
     set_path(record, path_of(caller));
     record->node =
         probe_inside.shared->extras & PROBE_KEEP ? 0 : caller->node & (uint32_t)INT32_MAX;

@@ -302,7 +302,7 @@ static inline void begin_call(struct thread *thread, struct record *record, stru
     if (extras & PROBE_LOG) {
         const uint32_t depth = depth_below(caller);
         logging = log_begin(thread, function, PROBE_LOG_BEGIN, depth, record->begin, saved);
-        record->node = depth | (logging == LOG_DONE ? LOGGED : 0);
+        set_logged(record, depth, logging == LOG_DONE);
         thread->open_logged += logging == LOG_DONE;
     }
     if (path)

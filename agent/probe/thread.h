@@ -13,9 +13,9 @@ struct record {
     uint64_t child_ticks;    /* of ended direct callees, without probes */
     uint64_t probe_ticks;    /* of the probes of all calls below */
     uint64_t slot;           /* of the return address; bit 0: call point */
-    uint64_t stat;           /* figures' address and path: stat_of(), path_of() */
+    uint64_t stat;           /* figures' address and path: stat_of(), path_of(), log.h */
     uint32_t serial;         /* the thread's; 0: ended */
-    uint32_t node;           /* log: enum logged, depth; rules: a kept call's number; 0: none */
+    uint32_t node;           /* rules: a kept call's number; else log: enum logged, depth; 0: none */
 };
 _Static_assert(sizeof(struct record) == PROBE_RECORD_BYTES, "a cache line, eight times a slot");
 _Static_assert(offsetof(struct record, return_address) == PROBE_RECORD_RETURN &&
@@ -29,7 +29,7 @@ _Static_assert(PROBE_NODES <= 1 << (64 - PROBE_PATH_AT), "paths are the upper bi
 
 static inline struct probe_stat *stat_of(const struct record *record)
 {
-    return (struct probe_stat *)(uintptr_t)(record->stat & ((UINT64_C(1) << PROBE_PATH_AT) - 1));
+    return (struct probe_stat *)(uintptr_t)(record->stat & ((UINT64_C(1) << PROBE_STAT_BITS) - 1));
 }
 
 /* 0: none. */

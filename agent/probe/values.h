@@ -5,11 +5,6 @@
 
 #include "agent/probe/log.h"
 
-static inline bool keeps_calls(void)
-{
-    return probe_inside.shared->extras & PROBE_KEEP;
-}
-
 /* Built behind the thread's ring, as the program's stack may lack room. A signal handler skips
  * values while `is_busy`. */
 struct valued {

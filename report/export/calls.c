@@ -1,5 +1,6 @@
 /* Calls that were logged or kept, for the formats that show single calls. */
 #include "report/export/export.h"
+#include "report/kept_logged.h"
 #include "report/kept_values.h"
 
 #include <stdlib.h>
@@ -10,7 +11,21 @@ struct putting {
     struct report_dataset *dataset;
     int (*put)(void *context, const struct export_call *call);
     void *context;
+    struct report_kept_logged kept; /* of calls that were logged */
 };
+
+/* What `report_kept_…` has of a kept call. False: out of memory. */
+static bool add_kept(const struct putting *putting, const struct report_kept_call *kept,
+                     struct export_call *call)
+{
+    struct report_dataset *dataset = putting->dataset;
+    call->why = report_kept_reason(dataset, kept);
+    call->arguments = report_kept_arguments(dataset, kept, (struct report_kept_widths){0});
+    call->result = report_kept_result(dataset, kept, 0);
+    call->beside = report_kept_beside(dataset, kept, 0);
+    call->values = report_kept_values(&dataset->kept, kept, &call->value_count);
+    return call->why != NULL;
+}
 
 /* == Calls that were logged == */
 
@@ -42,7 +57,10 @@ static int put_row(void *context, int columns, char *const *values, char *const 
     }
     for (size_t i = 0; i < 6; i++)
         call.words[i] = values[7 + i] ? values[7 + i] : "";
-    return putting->put(putting->context, &call);
+    const struct report_kept_call *kept =
+        report_kept_logged_find(&putting->kept, call.thread_row, call.function_row, call.start_ns);
+    return kept && !add_kept(putting, kept, &call) ? SPROF_ENOMEM
+                                                   : putting->put(putting->context, &call);
 }
 
 static int note_count(void *context, int columns, char *const *values, char *const *names)
@@ -99,6 +117,14 @@ static int each_logged(const struct report_content *content, uint64_t limit,
 
 /* == Calls that were kept == */
 
+static int refuse_choice(const char *what, const char *view, struct sprof_error *error)
+{
+    return sprof_error_set(error, SPROF_EUSAGE, 0,
+                           "calls that were %s are chosen by --run, --process and --thread alone; "
+                           "`sprof sql` chooses freely, from the view %s",
+                           what, view);
+}
+
 static uint32_t place_of_run(const struct report_dataset *dataset)
 {
     uint32_t place = 0;
@@ -137,45 +163,45 @@ static int put_kept(void *context, const struct report_kept_row *row)
         .ready_ns = kept->ready_ns,
         .has_states = kept->running_ns != 0,
         .kept = row,
-        .why = report_kept_reason(putting->dataset, kept),
-        .arguments = report_kept_arguments(putting->dataset, kept, (struct report_kept_widths){0}),
-        .result = report_kept_result(putting->dataset, kept, 0),
-        .beside = report_kept_beside(putting->dataset, kept, 0),
     };
-    call.values = report_kept_values(&dataset->kept, kept, &call.value_count);
-    return call.why ? putting->put(putting->context, &call) : SPROF_ENOMEM;
+    return add_kept(putting, kept, &call) ? putting->put(putting->context, &call) : SPROF_ENOMEM;
+}
+
+int report_export_kept(const struct report_content *content, uint64_t limit, uint64_t *count,
+                       int (*put)(void *context, const struct export_call *call), void *context,
+                       struct sprof_error *error)
+{
+    struct putting putting = {.dataset = content->dataset, .put = put, .context = context};
+    const uint64_t kept = count_kept(content->dataset);
+    if (count)
+        *count = kept;
+    if (kept && content->dataset->chosen.by_sample)
+        return refuse_choice("kept", "v_kept_call", error);
+    return limit ? report_kept_each(&content->dataset->kept, place_of_run(content->dataset), limit,
+                                    put_kept, &putting)
+                 : 0;
 }
 
 /* == All == */
-
-static int count_calls(const struct report_content *content, uint64_t *count,
-                       struct sprof_error *error)
-{
-    const int status = count_logged(content, count, error);
-    const bool are_kept = !status && !*count;
-    if (are_kept)
-        *count = count_kept(content->dataset);
-    if (!status && *count && content->dataset->chosen.by_sample)
-        return sprof_error_set(error, SPROF_EUSAGE, 0,
-                               "calls that were %s are chosen by --run, --process and --thread "
-                               "alone; `sprof sql` chooses freely, from the view %s",
-                               are_kept ? "kept" : "logged", are_kept ? "v_kept_call" : "v_call");
-    return status;
-}
 
 int report_export_calls(const struct report_content *content, uint64_t limit, uint64_t *count,
                         int (*put)(void *context, const struct export_call *call), void *context,
                         struct sprof_error *error)
 {
-    struct putting putting = {content->dataset, put, context};
+    struct putting putting = {.dataset = content->dataset, .put = put, .context = context};
     uint64_t logged = 0;
-    int status = count ? count_calls(content, count, error) : 0;
-    if (status || !limit)
-        return status;
-    status = count_logged(content, &logged, error);
-    if (status)
-        return status;
-    return logged ? each_logged(content, limit, &putting, error)
-                  : report_kept_each(&content->dataset->kept, place_of_run(content->dataset), limit,
-                                     put_kept, &putting);
+    int status = count_logged(content, &logged, error);
+    if (status || !logged)
+        return status ? status : report_export_kept(content, limit, count, put, context, error);
+    if (count)
+        *count = logged;
+    if (content->dataset->chosen.by_sample)
+        return refuse_choice("logged", "v_call", error);
+    if (limit)
+        status =
+            report_kept_logged_make(&putting.kept, content->dataset, place_of_run(content->dataset))
+                ? sprof_error_memory(error)
+                : each_logged(content, limit, &putting, error);
+    report_kept_logged_release(&putting.kept);
+    return status;
 }

@@ -183,9 +183,10 @@ static void put_arguments(struct json *json, const struct export_call *call)
         report_json_count(json, "waiting_ns", call->waiting_ns);
         report_json_count(json, "ready_ns", call->ready_ns);
     }
+    if (call->why)
+        report_json_text(json, "why", call->why);
     if (call->kept) {
         const struct report_kept_call *kept = call->kept->call;
-        report_json_text(json, "why", call->why);
         report_json_count(json, "id", kept->number);
         report_json_count(json, "caller_id", kept->caller);
         report_json_count(json, "duration_ns", kept->duration_ns);
@@ -193,13 +194,13 @@ static void put_arguments(struct json *json, const struct export_call *call)
         report_json_bool(json, "suspended", kept->is_apart);
         if (kept->request)
             report_json_count(json, "request", kept->request);
-        if (call->arguments)
-            report_json_text(json, "arguments", call->arguments);
-        if (call->result)
-            report_json_text(json, "result", call->result);
-        if (call->beside)
-            report_json_text(json, "values", call->beside);
     }
+    if (call->arguments)
+        report_json_text(json, "arguments", call->arguments);
+    if (call->result)
+        report_json_text(json, "result", call->result);
+    if (call->beside)
+        report_json_text(json, "values", call->beside);
     report_json_close_object(json);
 }
 

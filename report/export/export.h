@@ -62,7 +62,7 @@ struct export_call {
     bool has_states;                      /* … where that is known */
     const char *words[6];                 /* of arguments; NULL: none */
     const struct report_kept_row *kept;   /* NULL: it was logged */
-    const char *why;                      /* with `kept`: which rules it met … */
+    const char *why;                      /* if rules have kept it: which it met … */
     const char *arguments, *result;       /* … and its values as text; NULL: not known */
     const char *beside;                   /* … and those beside them */
     const struct report_call_value *values;
@@ -76,6 +76,11 @@ struct export_call {
 int report_export_calls(const struct report_content *content, uint64_t limit, uint64_t *count,
                         int (*put)(void *context, const struct export_call *call), void *context,
                         struct sprof_error *error);
+
+/* The same for kept calls alone. */
+int report_export_kept(const struct report_content *content, uint64_t limit, uint64_t *count,
+                       int (*put)(void *context, const struct export_call *call), void *context,
+                       struct sprof_error *error);
 
 /* == Texts == */
 

@@ -46,13 +46,13 @@ static void put_empty_lists(struct json *json, const char *const *keys)
 /* What the page shows beside the profile's name: markers are not all calls. */
 static void put_extra(struct json *json, const struct firefox_markers *markers)
 {
-    const char *const labels[] = {markers->are_kept ? "Calls kept, with callers"
+    const char *const labels[] = {!markers->are_logged ? "Calls kept, with callers"
                                                     : "Calls written down",
                                   "… that are markers"};
     const uint64_t counts[] = {markers->calls, markers->items.count};
     report_json_open_array(json, "extra");
     report_json_open_object(json, NULL);
-    report_json_text(json, "label", markers->are_kept ? "Kept calls" : "Log");
+    report_json_text(json, "label", !markers->are_logged ? "Kept calls" : "Log");
     report_json_open_array(json, "entries");
     for (int i = 0; i < 2; i++) {
         report_json_open_object(json, NULL);

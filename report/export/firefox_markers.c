@@ -24,11 +24,13 @@ static int take_call(void *context, const struct export_call *call)
     };
     for (int i = 0; i < 6 && call->words[i]; i++)
         marker.words[i] = strtoull(call->words[i], NULL, 16);
+    marker.is_logged = !call->kept;
     marker.why = call->why;
     marker.arguments = call->arguments;
     marker.result = call->result;
     marker.beside = call->beside;
-    markers->are_kept = call->kept != NULL;
+    markers->are_logged |= !call->kept;
+    markers->have_kept |= call->why != NULL;
     snprintf(marker.exit, sizeof marker.exit, "%s", call->exit);
     if (!marker.function) /* left out of the dataset by what was selected */
         return 0;
@@ -66,7 +68,7 @@ static void put_field(struct json *json, const char *key, const char *label)
 
 void firefox_markers_put_schema(struct json *json, const struct firefox_markers *markers)
 {
-    const bool are_kept = markers->are_kept;
+    const bool are_kept = !markers->are_logged;
     report_json_open_object(json, NULL);
     report_json_text(json, "name", "call");
     report_json_open_array(json, "display");
@@ -80,12 +82,13 @@ void firefox_markers_put_schema(struct json *json, const struct firefox_markers 
                               : "{marker.data.words} {marker.data.exit}");
     report_json_open_array(json, "fields");
     put_field(json, "exit", "How it ended");
-    if (are_kept) {
+    if (markers->have_kept) {
         put_field(json, "why", "Why it was kept");
         put_field(json, "arguments", "Arguments");
         put_field(json, "result", "Result");
         put_field(json, "values", "Other values");
-    } else
+    }
+    if (markers->are_logged)
         put_field(json, "words", "What was in the registers of arguments");
     report_json_close_array(json);
     report_json_close_object(json);
@@ -119,7 +122,7 @@ static void put_data(struct json *json, const struct report_dataset *dataset,
     report_json_text(json, "exit", marker->exit);
     if (marker->why)
         report_json_text(json, "why", marker->why);
-    else
+    if (marker->is_logged)
         put_words(json, marker);
     if (marker->arguments)
         report_json_text(json, "arguments", marker->arguments);

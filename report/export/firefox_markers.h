@@ -7,6 +7,7 @@
 
 /* One call. */
 struct firefox_marker {
+    bool is_logged; /* else it has no words */
     uint64_t start_ns, duration_ns; /* since the start of the run; 0: it did not end */
     uint64_t words[6];
     uint32_t function, thread; /* function: of the dataset; thread: id of its row */
@@ -22,7 +23,7 @@ struct firefox_markers {
     struct sprof_map functions; /* hash of a name → number in the dataset */
     size_t next;                /* that has not been written */
     uint64_t calls;             /* there are */
-    bool are_kept;              /* by rules; else they were logged */
+    bool are_logged, have_kept; /* they are of a log; rules have kept some */
 };
 
 /* Reads at most as many as a browser shows. Returns 0 or a negative code. The caller releases, also

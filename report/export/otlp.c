@@ -389,7 +389,7 @@ static int write_spans(FILE *out, const struct report_content *content,
             "spans are calls that were kept, and there are none: `sprof trace --keep 'over 20ms' "
             "-- COMMAND` keeps those that take longer, with their callers");
     uint64_t calls = 0;
-    int result = report_export_calls(content, 0, &calls, put_call, NULL, error);
+    int result = report_export_kept(content, 0, &calls, put_call, NULL, error);
     if (!result)
         result = report_export_labels(&writing.labels, &content->labels, error);
     if (!result)
@@ -398,7 +398,7 @@ static int write_spans(FILE *out, const struct report_content *content,
         report_export_labels_release(&writing.labels);
         return result;
     }
-    result = report_export_calls(content, UINT64_MAX, NULL, put_call, &writing, error);
+    result = report_export_kept(content, UINT64_MAX, NULL, put_call, &writing, error);
     if (!result)
         result = put_requests(&writing);
     if (!result)

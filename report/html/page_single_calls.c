@@ -33,8 +33,8 @@ struct single_calls {
     struct json *json;
     struct sprof_error *error;
     uint32_t run_id;
-    bool logged;
-    uint64_t count; /* in the recording */
+    bool logged, kept_too; /* rules have kept some of the logged */
+    uint64_t count;        /* in the recording */
     uint64_t by_length[LENGTHS];
     uint64_t least_ns;     /* calls that are shorter are left out … */
     uint64_t certain_ns;   /* … those that are at least so long are not, … */
@@ -67,7 +67,7 @@ enum {
     COLUMNS
 };
 
-/* Both are given the run, the shortest duration, how many, and positions of values. */
+/* All are given the run, the shortest duration, how many, and positions of values. */
 static const char logged_sql[] =
     "SELECT thread_id, function_id, start_ns, duration_ns, self_ns, exit, NULL, NULL, NULL, NULL, "
     "NULL, NULL, depth, NULL, waiting_ns, ready_ns FROM v_call WHERE run_id = %1$u AND "
@@ -79,18 +79,32 @@ static const char logged_sql[] =
 #define LIST_OF                                                                                    \
     " (SELECT group_concat(text, ', ') FROM (SELECT CASE WHEN name <> '' THEN name || ' = ' ELSE " \
     "'' END || substr(value, 1, 120) AS text" VALUES_OF "position "
-static const char kept_sql[] =
-    "WITH labels AS MATERIALIZED (SELECT request AS id, max(label) AS label FROM request_part"
+#define LABELS                                                                                     \
+    "labels AS MATERIALIZED (SELECT request AS id, max(label) AS label FROM request_part"          \
     " WHERE run_id = %1$u GROUP BY request)"
-    "SELECT thread_id, function_id, start_ns, duration_ns, self_ns,"
-    " exit || coalesce((SELECT ' ' || substr(value, 1, 120)" VALUES_OF "position = %5$d), ''),"
-    " rules," LIST_OF "BETWEEN 1 AND %4$d - 1 ORDER BY position)),"
-    " (SELECT substr(value, 1, 120)" VALUES_OF "position = 0)," LIST_OF
+#define ENDED_AND_WHY(call)                                                                        \
+    " " call ".exit || coalesce((SELECT ' ' || substr(value, 1, 120)" VALUES_OF                    \
+    "position = %5$d), ''), rules," LIST_OF "BETWEEN 1 AND %4$d - 1 ORDER BY position)),"          \
+    " (SELECT substr(value, 1, 120)" VALUES_OF "position = 0)," LIST_OF                            \
     "BETWEEN %4$d AND %5$d - 1 ORDER BY position)),"
-    " call_id, caller_id, NULL, request || coalesce(' ' || label, ''), waiting_ns, ready_ns"
-    " FROM v_kept_call k LEFT JOIN labels ON labels.id = k.request WHERE run_id = %1$u "
-    "AND (duration_ns >= %2$llu OR duration_ns IS NULL) "
-    "ORDER BY thread_id, start_ns, call_id LIMIT %3$d";
+static const char kept_sql[] =
+    "WITH " LABELS "SELECT thread_id, function_id, start_ns, duration_ns, self_ns," ENDED_AND_WHY(
+        "k") " call_id, caller_id, NULL, request || coalesce(' ' || label, ''), waiting_ns, "
+             "ready_ns"
+             " FROM v_kept_call k LEFT JOIN labels ON labels.id = k.request WHERE run_id = %1$u "
+             "AND (duration_ns >= %2$llu OR duration_ns IS NULL) "
+             "ORDER BY thread_id, start_ns, call_id LIMIT %3$d";
+/* Of a log with rules. */
+static const char both_sql[] =
+    "WITH " LABELS ", k AS MATERIALIZED (SELECT run_id, call_id, thread_id, function_id, start_ns,"
+    " coalesce(rules, 'caller of kept') AS rules, request FROM v_kept_call WHERE run_id = %1$u) "
+    "SELECT c.thread_id, c.function_id, c.start_ns, c.duration_ns, c.self_ns," ENDED_AND_WHY(
+        "c") " NULL, NULL, depth, request || coalesce(' ' || label, ''), waiting_ns, ready_ns"
+             " FROM v_call c LEFT JOIN k ON k.thread_id = c.thread_id AND k.function_id = "
+             "c.function_id"
+             " AND k.start_ns = c.start_ns LEFT JOIN labels ON labels.id = k.request"
+             " WHERE c.run_id = %1$u AND (c.duration_ns >= %2$llu OR c.exit = 'open') "
+             "ORDER BY c.thread_id, c.start_ns, depth LIMIT %3$d";
 
 static uint64_t number_in(char *const *values, int column)
 {
@@ -148,8 +162,11 @@ static int count_calls(struct single_calls *singles)
     int result = query(singles, sql, note_count, &singles->count);
     singles->logged = singles->count > 0;
     snprintf(sql, sizeof sql, "SELECT count(*) FROM kept_call WHERE run_id = %u", singles->run_id);
-    if (!result && !singles->logged)
-        result = query(singles, sql, note_count, &singles->count);
+    uint64_t kept = 0;
+    if (!result)
+        result = query(singles, sql, note_count, &kept);
+    singles->kept_too = singles->logged && kept;
+    singles->count = singles->logged ? singles->count : kept;
     return result;
 }
 
@@ -272,9 +289,13 @@ static int find_kept_callers(struct single_calls *singles)
 
 static int read_calls(struct single_calls *singles)
 {
-    char sql[2048];
-    snprintf(sql, sizeof sql, singles->logged ? logged_sql : kept_sql, singles->run_id,
-             (unsigned long long)singles->least_ns, LOOKED_AT_MOST, STORE_AFTER, STORE_EXCEPTION);
+    char sql[3072];
+    snprintf(sql, sizeof sql,
+             singles->kept_too ? both_sql
+             : singles->logged ? logged_sql
+                               : kept_sql,
+             singles->run_id, (unsigned long long)singles->least_ns, LOOKED_AT_MOST, STORE_AFTER,
+             STORE_EXCEPTION);
     const int result = query(singles, sql, take_call, singles);
     return result || singles->logged ? result : find_kept_callers(singles);
 }

@@ -659,8 +659,9 @@ refused() {
         "$SPROF" trace --keep throws "$@" -- ./program >out 2>err && fail "$* goes with rules"
         grep -q -- "$what" err || fail "$*: why not"
     }
-    refuses 'does not go with --mode' --mode log
-    refuses 'does not go with --mode' --mode coverage
+    refuses 'does not go with --mode log and --paths' --mode log --paths
+    refuses 'does not go with --mode log and --callers' --mode log --callers
+    refuses 'does not go with --mode coverage' --mode coverage
     refuses 'does not go with --all-points' --all-points
     refuses 'does not go with --max-overhead' --max-overhead 5%
     refuses 'does not go with --backend uprobe' --backend uprobe

@@ -6,7 +6,7 @@ rules.py SEED PROGRAMS SPROF [JOBS]
 The programs are those of jumps.py, in C or C++, some with threads or coroutines, whose functions take and return
 values of some type, and set errno. They note arguments, results and exceptions, too. Each is traced twice with the
 same random rules: so that calls which meet none leave no row; and with all calls in the recording; some with figures
-by caller or path, too. What depends on no time follows from the notes alone, in both. Times and ranks by time are
+by caller or path, or with a log, too, in which each kept call has its one row. What depends on no time follows from the notes alone, in both. Times and ranks by time are
 those of the rows: of the whole log all calls' rules follow from it. It prints how many programs were equal. So many
 jobs check programs at once: one, if none are given."""
 import concurrent.futures
@@ -346,7 +346,20 @@ def check_pruned(sprof, what, program, rules, options):
     if pairs is None:
         return 0
     check_values(sprof, what, program, pairs)
+    if "log" in options:
+        check_log(sprof, what, "kept")
     return sum(map(len, pairs))
+
+
+def check_log(sprof, what, file):
+    """Each kept call has one row in the log, which has all calls."""
+    one = jumps.rows(sprof, file, "SELECT (SELECT count(*) FROM v_call) AS logged, (SELECT sum(calls) FROM v_call_stats) AS calls, "
+                     "(SELECT coalesce(sum(not_logged), 0) FROM probe_ledger) AS missing, count(*) AS kept, coalesce(sum(n = 1), 0) AS joined FROM "
+                     "(SELECT (SELECT count(*) FROM v_call c WHERE c.thread_id = k.thread_id AND c.function_id = k.function_id AND c.start_ns = k.start_ns) "
+                     "AS n FROM v_kept_call k)")[0]
+    counts = {name: int(value) for name, value in one.items()}
+    if counts["logged"] + counts["missing"] != counts["calls"] or not counts["kept"] - counts["missing"] <= counts["joined"] <= counts["kept"]:
+        jumps.fail(f"{what}: {file}: the log and the kept calls differ: {counts}")
 
 
 def check_values(sprof, what, program, pairs):
@@ -371,6 +384,8 @@ def check_whole(sprof, what, program, rules, options):
     if pairs is None:
         return 0
     rows = {id(call): row for thread in pairs for call, row in thread}
+    if "log" in options:
+        check_log(sprof, what, "whole")
     for row in rows.values():
         if not int(row["rules"]) >> len(rules) & 1:
             jumps.fail(f"{what}: a call has not met 'every 1'")
@@ -471,7 +486,7 @@ def check(sprof, seed):
     rules = [Rule(chance, program) for _ in range(chance.randrange(1, 9))]
     what = f"seed {seed}"
     known = [rule for rule in rules if not rule.is_open(program) or not program.with_coroutines]
-    counted = random.Random(f"counted{seed}").choice(((), ("--callers",), ("--paths",)))
+    counted = random.Random(f"counted{seed}").choice(((), ("--callers",), ("--paths",), ("--mode", "log")))
     return ((check_pruned(sprof, what, program, known, [*options_of(known), *counted]) if known else 0) +
             check_whole(sprof, what, program, rules, [*options_of(rules), *counted]))
 

@@ -54,6 +54,26 @@ static void test_turns(void)
     memory_release(&pages);
 }
 
+/* Where rules keep calls, entries of the log are marked. */
+static void test_beside(void)
+{
+    struct counters_pages pages = memory_make(2, 1);
+    const struct counters_ring ring = counters_ring_of(&pages, SLAB);
+    uint64_t header;
+    fill(&ring, 0, PROBE_LOG_BEGIN, 5 | PROBE_LOG_BESIDE);
+    fill(&ring, 2, PROBE_LOG_END, 0);
+    fill(&ring, 4, PROBE_LOG_END, 5 | PROBE_LOG_BESIDE);
+    fill(&ring, 5, PROBE_LOG_ONLY, PROBE_LOG_DEPTH_BESIDE | PROBE_LOG_BESIDE);
+    CU_ASSERT_EQUAL(counters_ring_entry(&ring, 0, 7, true, &header), 2);
+    CU_ASSERT_TRUE(PROBE_LOG_IS_BESIDE(header));
+    CU_ASSERT_EQUAL(counters_ring_entry(&ring, 2, 7, true, &header), PROBE_KEPT_UNITS);
+    CU_ASSERT_FALSE(PROBE_LOG_IS_BESIDE(header));
+    CU_ASSERT_EQUAL(counters_ring_entry(&ring, 4, 7, true, &header), 1);
+    CU_ASSERT_EQUAL(counters_ring_entry(&ring, 5, 7, true, &header), 2);
+    CU_ASSERT_EQUAL(PROBE_LOG_DEPTH(header), PROBE_LOG_DEPTH_BESIDE | PROBE_LOG_BESIDE);
+    memory_release(&pages);
+}
+
 /* A kept call has so many units as its header says, within what one can have. */
 static void test_kept(void)
 {
@@ -126,6 +146,7 @@ void sprof_suite_counters_rings(void)
     CU_pSuite suite = CU_add_suite("counters/rings", NULL, NULL);
     CU_add_test(suite, "entries of a ring", test_entries);
     CU_add_test(suite, "turns of a ring", test_turns);
+    CU_add_test(suite, "a log beside kept calls", test_beside);
     CU_add_test(suite, "kept calls", test_kept);
     CU_add_test(suite, "memory of a ring", test_used);
     CU_add_test(suite, "warnings", test_warnings);
