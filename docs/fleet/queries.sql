@@ -102,9 +102,8 @@ LIMIT 20;
 SELECT any(f.name) AS caller, sum(n) AS samples
 FROM
 (
-    SELECT arrayJoin(arrayDistinct(arrayMap(at -> p.functions[at - 1],
-               arrayFilter(at -> has((SELECT groupArray(function_key) FROM sprof.function WHERE name = 'main'), p.functions[at]),
-                           arrayEnumerate(p.functions))))) AS function_key, c.n AS n
+    SELECT arrayJoin(arrayDistinct(arrayFilter((caller, callee) -> callee IN (SELECT function_key FROM sprof.function WHERE name = 'main'),
+                                               arrayPushFront(arrayPopBack(p.functions), toUInt64(0)), p.functions))) AS function_key, c.n AS n
     FROM (SELECT path_key, sum(samples) AS n FROM sprof.cost GROUP BY path_key) AS c
     ANY LEFT JOIN sprof.path AS p ON p.path_key = c.path_key
 ) AS x
