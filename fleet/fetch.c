@@ -116,9 +116,24 @@ static int say_what_there_is(struct fleet_link *link, struct sprof_error *error)
     return result;
 }
 
-/* One table. `behind` may name the conditions twice. */
+/* Conditions of rows of each table. */
+struct conditions {
+    struct sprof_str cost, run, path;
+};
+
+/* Of paths that came without a service any may be of it. */
+static int where_path(struct sprof_str *sql, const struct fleet_selection *selection)
+{
+    if (!selection->service)
+        return sprof_str_append(sql, " WHERE 1");
+    sprof_str_append(sql, " WHERE service IN ('', ");
+    const int result = fleet_clickhouse_quote(sql, selection->service);
+    return result ? result : sprof_str_append(sql, ")");
+}
+
+/* One table. @ stands for the database, ? for `where`, and ^ for the conditions of paths. */
 static int write_table(struct fleet_link *link, FILE *out, struct sprof_error *error,
-                       const char *format, const char *where)
+                       const char *format, const char *where, const char *path_where)
 {
     const char *database = link->options.target->database;
     struct sprof_str sql = {0};
@@ -127,6 +142,8 @@ static int write_table(struct fleet_link *link, FILE *out, struct sprof_error *e
             sprof_str_append(&sql, database);
         else if (*at == '?')
             sprof_str_append(&sql, where);
+        else if (*at == '^')
+            sprof_str_append(&sql, path_where);
         else
             sprof_str_append_bytes(&sql, at, 1);
     sprof_str_append(&sql, " FORMAT TSVWithNames");
@@ -137,20 +154,21 @@ static int write_table(struct fleet_link *link, FILE *out, struct sprof_error *e
 }
 
 /* Costs first: what they refer to was inserted before them. */
-static int write_tables(struct fleet_link *link, const char *cost_where, const char *run_where,
-                        FILE *out, struct sprof_error *error)
+static int write_tables(struct fleet_link *link, const struct conditions *conditions, FILE *out,
+                        struct sprof_error *error)
 {
+    const char *cost_where = conditions->cost.text, *run_where = conditions->run.text;
     const struct {
         const char *format, *where;
     } tables[] = {
         {"SELECT service, version, host, time, event, unit, state, labels_key, process, thread, "
          "path_key, samples, weight, total, outermost, counted, in_flight FROM @.cost?",
          cost_where},
-        {"SELECT DISTINCT path_key, functions FROM @.path WHERE path_key IN (SELECT path_key FROM "
+        {"SELECT DISTINCT path_key, functions FROM @.path^ AND path_key IN (SELECT path_key FROM "
          "@.cost?)",
          cost_where},
         {"SELECT function_key, module, kind, name, linkage_name, file, line, start, named FROM "
-         "@.function FINAL WHERE function_key IN (SELECT arrayJoin(functions) FROM @.path WHERE "
+         "@.function FINAL WHERE function_key IN (SELECT arrayJoin(functions) FROM @.path^ AND "
          "path_key IN (SELECT path_key FROM @.cost?))",
          cost_where},
         {"SELECT labels_key, labels FROM @.labels FINAL WHERE labels_key IN (SELECT labels_key "
@@ -164,19 +182,20 @@ static int write_tables(struct fleet_link *link, const char *cost_where, const c
     };
     int result = 0;
     for (size_t i = 0; i < sizeof tables / sizeof *tables && !result; i++)
-        result = write_table(link, out, error, tables[i].format, tables[i].where);
+        result =
+            write_table(link, out, error, tables[i].format, tables[i].where, conditions->path.text);
     return result;
 }
 
 int fleet_fetch(struct fleet_link *link, const struct fleet_selection *selection, uint64_t most,
                 FILE *out, struct sprof_error *error)
 {
-    struct sprof_str cost_where = {0}, run_where = {0};
+    struct conditions where = {.cost = {0}};
     uint64_t count = 0;
-    int result = where_cost(&cost_where, selection, link->options.target->database) ||
-                         where_run(&run_where, selection)
+    int result = where_cost(&where.cost, selection, link->options.target->database) ||
+                         where_run(&where.run, selection) || where_path(&where.path, selection)
                      ? sprof_error_memory(error)
-                     : count_rows(link, cost_where.text, &count, error);
+                     : count_rows(link, where.cost.text, &count, error);
     if (!result && !count)
         result = say_what_there_is(link, error);
     if (!result && count > most)
@@ -186,10 +205,11 @@ int fleet_fetch(struct fleet_link *link, const struct fleet_selection *selection
                             "shorter time (last=10m), or one service, version, host or event",
                             sprof_digits_of(count).text, sprof_digits_of(most).text);
     if (!result)
-        result = write_tables(link, cost_where.text, run_where.text, out, error);
+        result = write_tables(link, &where, out, error);
     if (!result && fflush(out))
         result = sprof_system_error(error, "write", "a temporary file");
-    sprof_str_release(&cost_where);
-    sprof_str_release(&run_where);
+    sprof_str_release(&where.cost);
+    sprof_str_release(&where.run);
+    sprof_str_release(&where.path);
     return result;
 }

@@ -112,6 +112,72 @@ static int upgrade(struct making *making, const char *statement, const char *tab
     return result;
 }
 
+/* == Paths ==
+ * Where they had no service, the table was in order of keys alone, and a row took the place of that
+ * of another service. It is set aside, made anew and filled from what it was: if this ends in
+ * between, the next `fleet init` goes on. */
+
+#define PATHS_BEFORE "path_before"
+
+/* @ stands for the database. */
+static int say(struct making *making, const char *statement, struct sprof_str *answer,
+               struct sprof_error *error)
+{
+    struct sprof_str sql = {0};
+    for (const char *at = statement; *at; at++)
+        if (*at == '@')
+            sprof_str_append(&sql, making->link->options.target->database);
+        else
+            sprof_str_append_bytes(&sql, at, 1);
+    const int result = sql.failed
+                           ? sprof_error_memory(error)
+                           : fleet_clickhouse_ask(making->link, sql.text, NULL, answer, error);
+    sprof_str_release(&sql);
+    return result;
+}
+
+static bool has_table(const struct making *making, const char *table)
+{
+    return has_column(making, table, strlen(table), "", 0);
+}
+
+static int set_paths_aside(struct making *making, struct sprof_error *error)
+{
+    static const char engine_is[] = "ReplacingMergeTree\n";
+    struct sprof_str engine = {0};
+    if (!has_table(making, "path") || has_column(making, "path", 4, "service", 7))
+        return 0;
+    int result = say(making,
+                     "SELECT engine FROM system.tables WHERE database = '@' AND name = 'path' "
+                     "FORMAT TSV",
+                     &engine, error);
+    if (!result && (!engine.text || strcmp(engine.text, engine_is) != 0))
+        result = sprof_error_set(error, SPROF_ESTATE, 0,
+                                 "%s.path has no column `service` and an engine of its own: make "
+                                 "it anew by hand, ORDER BY (service, path_key), or as Distributed "
+                                 "over such tables",
+                                 making->link->options.target->database);
+    if (!result)
+        result = say(making, "RENAME TABLE @.path TO @." PATHS_BEFORE, NULL, error);
+    if (!result && sprof_str_appendf(&making->made->added, "path.service"))
+        result = sprof_error_memory(error);
+    sprof_str_release(&engine);
+    return result ? result : read_columns(making, error);
+}
+
+static int take_paths_back(struct making *making, struct sprof_error *error)
+{
+    if (!has_table(making, PATHS_BEFORE))
+        return 0;
+    const int result = say(making,
+                           "INSERT INTO @.path (path_key, functions) SELECT path_key, functions "
+                           "FROM @." PATHS_BEFORE,
+                           NULL, error);
+    return result ? result : say(making, "DROP TABLE @." PATHS_BEFORE, NULL, error);
+}
+
+/* == All == */
+
 static int make_one(struct making *making, const char *statement, struct sprof_error *error)
 {
     size_t length = 0;
@@ -130,6 +196,8 @@ int fleet_tables_make(struct fleet_link *link, struct fleet_made *made, struct s
     int result = fleet_clickhouse_version(link, &made->version, error);
     if (!result)
         result = read_columns(&making, error);
+    if (!result)
+        result = set_paths_aside(&making, error);
     const char *rest =
         made->version >= FLEET_CLICKHOUSE_TODAY ? fleet_sql_clickhouse : fleet_sql_clickhouse_18;
     while (!result && *rest) {
@@ -140,6 +208,8 @@ int fleet_tables_make(struct fleet_link *link, struct fleet_made *made, struct s
         else if (strspn(statement.text, " \n") < statement.length)
             result = make_one(&making, statement.text, error);
     }
+    if (!result)
+        result = take_paths_back(&making, error);
     sprof_str_release(&statement);
     sprof_str_release(&making.columns);
     return result;

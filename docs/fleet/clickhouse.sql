@@ -50,13 +50,15 @@ CREATE TABLE IF NOT EXISTS sprof.function
 ENGINE = ReplacingMergeTree(named)
 ORDER BY function_key;
 
+-- Paths of one service lie together. Those that are of no service came without one: they may be of any.
 CREATE TABLE IF NOT EXISTS sprof.path
 (
+    service LowCardinality(String),
     path_key UInt64,
     functions Array(UInt64) CODEC(ZSTD(3))
 )
 ENGINE = ReplacingMergeTree
-ORDER BY path_key;
+ORDER BY (service, path_key);
 
 -- Where processes belong, and what was given with -l: `cost.labels_key` refers to it.
 CREATE TABLE IF NOT EXISTS sprof.labels

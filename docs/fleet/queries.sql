@@ -1,4 +1,5 @@
 -- Questions to the tables of clickhouse.sql and clickhouse-18.sql. The service is shop; its versions are 1.3 and 1.4.
+-- Paths of no service may be of any, so questions about one read these, too.
 -- Group by key and never by name: a stack that holds two functions of one name would count twice.
 
 -- 1. The functions that cost most with all they call, of all services.
@@ -24,7 +25,7 @@ FROM
         SELECT path_key, sum(samples) AS n, sum(weight) AS w
         FROM sprof.cost WHERE service = 'shop' AND event = 'cpu-clock' GROUP BY path_key
     ) AS c
-    ANY LEFT JOIN sprof.path AS p ON p.path_key = c.path_key
+    ANY LEFT JOIN (SELECT path_key, functions FROM sprof.path WHERE service IN ('', 'shop')) AS p ON p.path_key = c.path_key
 ) AS x
 ANY LEFT JOIN sprof.function AS f ON f.function_key = x.function_key
 GROUP BY x.function_key
@@ -46,7 +47,7 @@ FROM
             (
                 SELECT path_key, sum(samples) AS n FROM sprof.cost WHERE service = 'shop' GROUP BY path_key HAVING n > 0
             ) AS c
-            ANY LEFT JOIN sprof.path AS p ON p.path_key = c.path_key
+            ANY LEFT JOIN (SELECT path_key, functions FROM sprof.path WHERE service IN ('', 'shop')) AS p ON p.path_key = c.path_key
         )
         ARRAY JOIN functions AS function_key, arrayEnumerate(functions) AS at
     ) AS x
@@ -70,7 +71,7 @@ FROM
         SELECT path_key, sumIf(samples, version = '1.3') AS before, sumIf(samples, version = '1.4') AS after
         FROM sprof.cost WHERE service = 'shop' GROUP BY path_key
     ) AS c
-    ANY LEFT JOIN sprof.path AS p ON p.path_key = c.path_key
+    ANY LEFT JOIN (SELECT path_key, functions FROM sprof.path WHERE service IN ('', 'shop')) AS p ON p.path_key = c.path_key
 ) AS x
 ANY LEFT JOIN sprof.function AS f ON f.function_key = x.function_key
 GROUP BY x.function_key
@@ -140,7 +141,7 @@ FROM
         SELECT path_key, sumIf(samples, version = '1.3') AS before, sumIf(samples, version = '1.4') AS after
         FROM sprof.cost WHERE service = 'shop' GROUP BY path_key
     ) AS c
-    ANY LEFT JOIN sprof.path AS p ON p.path_key = c.path_key
+    ANY LEFT JOIN (SELECT path_key, functions FROM sprof.path WHERE service IN ('', 'shop')) AS p ON p.path_key = c.path_key
 ) AS x
 ANY LEFT JOIN sprof.function AS f ON f.function_key = x.function_key
 GROUP BY x.function_key

@@ -86,7 +86,7 @@ static void end_row(FILE *out, const char *last)
 static void put_headings(const struct report_rows_files *files)
 {
     fputs(function_heading, files->tables[REPORT_ROWS_FUNCTION]);
-    fputs("path_key\tfunctions\n", files->tables[REPORT_ROWS_PATH]);
+    fputs("service\tpath_key\tfunctions\n", files->tables[REPORT_ROWS_PATH]);
     fputs("labels_key\tlabels\n", files->tables[REPORT_ROWS_LABELS]);
     fputs(
         "service\tversion\thost\ttime\tevent\tunit\tstate\tlabels_key\tprocess\tthread\tpath_key\t"
@@ -150,16 +150,20 @@ static int put_function(struct writing *writing, const struct report_dataset *da
     return 0;
 }
 
+/* Each service has its own rows, so that a question about one reads no paths of others. */
 static int put_path(struct writing *writing, const struct report_dataset *dataset,
-                    const struct report_row_keys *keys, uint32_t path, struct export_chain *chain)
+                    const struct report_row_keys *keys, const char *service, uint32_t path,
+                    struct export_chain *chain)
 {
-    uint64_t *written = sprof_map_at(&writing->paths, keys->paths[path]);
+    uint64_t *written =
+        sprof_map_at(&writing->paths, sprof_hash_pair(sprof_hash_text(service), keys->paths[path]));
     FILE *out = writing->files->tables[REPORT_ROWS_PATH];
     if (!written || *written)
         return written ? 0 : SPROF_ENOMEM;
     *written = 1;
     writing->count->paths++;
     int result = report_export_chain(dataset, path, chain);
+    put_text(out, service);
     put_number(out, keys->paths[path]);
     for (size_t i = 0; i < chain->functions.count && !result; i++) {
         const uint32_t function = chain->functions.items[i];
@@ -351,7 +355,8 @@ static int put_rows(struct writing *writing, struct report_dataset *dataset, con
     for (size_t i = 0; i < costs.items.count && !result; i++) {
         const struct report_row_cost *row = &costs.items.items[i];
         const uint64_t key = labels.keys.items[row->labels - 1];
-        result = put_path(writing, dataset, &keys, row->path, &chain);
+        result = put_path(writing, dataset, &keys, costs.services.items[row->service].name,
+                          row->path, &chain);
         if (!result)
             result = put_labels(writing, key, sprof_intern_text(&labels.maps, row->labels));
         put_cost(writing, dataset, &identity, &costs, row, key, keys.paths[row->path]);

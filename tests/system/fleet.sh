@@ -267,6 +267,36 @@ tables() {
     expect 0 "$SPROF" fleet init --to "$to/other"
     said 'all is there'
 
+    # Paths that had no service: made anew, also by an init that goes on behind one that was killed. Two services share all.
+    expect 0 "$SPROF" push --to "$to/other" -l service.name=x a.db
+    expect 0 "$SPROF" push --to "$to/other" -l service.name=y a.db
+    [ "$(query "SELECT count() FROM other.path WHERE service = 'x'")" = "$(query "SELECT count() FROM other.path WHERE service = 'y'")" ] ||
+        fail "a service has the paths of both"
+    table "$to/other?service=x" >before
+    query 'RENAME TABLE other.path TO other.path_after'
+    query 'CREATE TABLE other.path (path_key UInt64, functions Array(UInt64)) ENGINE = ReplacingMergeTree ORDER BY path_key'
+    query 'INSERT INTO other.path SELECT DISTINCT path_key, functions FROM other.path_after'
+    query 'DROP TABLE other.path_after'
+    expect 1 "$SPROF" push --to "$to/other" --spool spool b.db
+    said 'no column path.service'
+    for step in whole killed; do
+        [ $step = whole ] || query 'RENAME TABLE other.path TO other.path_before'
+        expect 0 "$SPROF" fleet init --to "$to/other"
+        [ $step = killed ] || said 'columns added: path.service'
+        [ "$(query "EXISTS TABLE other.path_before")" = 0 ] || fail "paths are set aside"
+        for service in x y; do
+            table "$to/other?service=$service" >after
+            cmp before after || fail "$service lost paths: $(diff before after)"
+        done
+    done
+    query 'DROP TABLE other.path'
+    query 'CREATE TABLE other.path (path_key UInt64, functions Array(UInt64)) ENGINE = Memory'
+    expect 1 "$SPROF" fleet init --to "$to/other"
+    said 'an engine of its own'
+    query 'DROP TABLE other.path'
+    expect 0 "$SPROF" fleet init --to "$to/other"
+    expect 0 "$SPROF" push --to "$to/other" --spool spool
+
     # An hour ago, so that nothing is on its way any more; then twice, as this old server takes it.
     python3 -c '
 import sqlite3

@@ -265,6 +265,10 @@ END
     column a.rows/cost.tsv process service version | grep '^worker ' | sort -u >out
     printf '%s\n' "worker 1234567890ab $build" "worker inner $build" "worker shop $build" "worker worker $build" | cmp - out ||
         fail "$(cat out)"
+    # Each service has rows of its own of its paths, once.
+    column a.rows/path.tsv service path_key | sort >paths
+    column a.rows/cost.tsv service path_key | sort -u | cmp - paths || fail "paths of services"
+    [ "$(column a.rows/path.tsv path_key | sort | uniq -d)" ] || fail "no path of several services"
     ! column a.rows/cost.tsv service | grep -q / || fail "threads of the kernel are services of a CPU each"
     # `run` has a row for each service, which add up to the recording.
     for file in cost run; do
