@@ -31,7 +31,8 @@ struct adding {
     unsigned without;
     struct sprof_map service_places; /* texts → index + 1 in services */
     uint64_t window_ns, start_ns, slot_ns;
-    SPROF_VEC(struct store_time_range) cut; /* slots that lie in two windows */
+    bool has_sums;                          /* of threads and nodes */
+    SPROF_VEC(struct store_time_range) cut; /* the shorter parts of slots in two windows */
     SPROF_VEC(struct thread_names) threads; /* [thread - 1] */
     struct sprof_intern together;           /* service, labels, process and thread name */
     struct sprof_map cell_numbers;          /* these and path → index + 1 in `cells` */
@@ -181,19 +182,46 @@ static uint64_t window_at(const struct adding *adding, uint64_t time_ns)
     return (adding->start_ns + time_ns) / adding->window_ns;
 }
 
-/* Of a slot that lies in two windows the samples are read. */
+/* How a slot counts that lies in two windows: of its shorter part the samples are read. */
+struct cut_slot {
+    struct store_time_range part;
+    uint64_t rest_ns; /* a time in the other one */
+};
+
+/* Slots are at most half as long as windows. Whether the numbers are those of a slot. */
+static bool cut_slot(const struct adding *adding, uint64_t from_ns, struct cut_slot *cut)
+{
+    const uint64_t to_ns = from_ns + adding->slot_ns;
+    const uint64_t end_ns = (window_at(adding, from_ns) + 1) * adding->window_ns - adding->start_ns;
+    if (end_ns <= from_ns || end_ns >= to_ns)
+        return false;
+    *cut = end_ns - from_ns < to_ns - end_ns ? (struct cut_slot){{from_ns, end_ns}, end_ns}
+                                             : (struct cut_slot){{end_ns, to_ns}, from_ns};
+    return true;
+}
+
+/* Of a slot that lies in two windows all counts in the window of the longer part at first. */
 static int take_slot(void *context, const struct store_slot_cost *row)
 {
     struct adding *adding = context;
-    const uint64_t from_ns = row->slot * adding->slot_ns, to_ns = from_ns + adding->slot_ns;
-    const struct store_time_range slot = {from_ns, to_ns};
+    const uint64_t from_ns = row->slot * adding->slot_ns, last_ns = from_ns + adding->slot_ns - 1;
     const size_t count = adding->cut.count;
-    if (window_at(adding, from_ns) == window_at(adding, to_ns - 1))
-        return add_stored(adding, row->event_id, row->thread_id, row->node_id, from_ns,
-                          &(struct report_row_sums){.cost = row->cost});
-    if (count && adding->cut.items[count - 1].from_ns == from_ns)
-        return 0;
-    return sprof_vec_push(&adding->cut, slot);
+    struct cut_slot slot = {.rest_ns = from_ns};
+    if (window_at(adding, from_ns) != window_at(adding, last_ns)) {
+        if (!cut_slot(adding, from_ns, &slot))
+            return SPROF_EFORMAT;
+        if ((!count || adding->cut.items[count - 1].from_ns != slot.part.from_ns) &&
+            sprof_vec_push(&adding->cut, slot.part))
+            return SPROF_ENOMEM;
+    }
+    return add_stored(adding, row->event_id, row->thread_id, row->node_id, slot.rest_ns,
+                      &(struct report_row_sums){.cost = row->cost});
+}
+
+static int take_node(void *context, const struct store_node_cost *row)
+{
+    return add_stored(context, row->event_id, row->thread_id, row->node_id, 0,
+                      &(struct report_row_sums){.cost = row->cost});
 }
 
 /* Calls and their own times are samples, too; the rest is known of the run as a whole. */
@@ -220,49 +248,91 @@ static int take_sample(void *context, const struct store_sample *row)
                       &(struct report_row_sums){.cost = {row->count, row->weight}});
 }
 
+/* A sample of the shorter part of its slot moves to the window of that. */
+static int move_sample(void *context, const struct store_sample *row)
+{
+    struct adding *adding = context;
+    const struct report_row_sums less = {
+        .cost = {0 - (uint64_t)row->count, 0 - (uint64_t)row->weight}};
+    struct cut_slot slot;
+    if (!report_dataset_takes_event(adding->dataset, row->event_id) ||
+        !report_dataset_takes_sample(adding->dataset, 0, row))
+        return 0;
+    if (!cut_slot(adding, row->time_ns / adding->slot_ns * adding->slot_ns, &slot))
+        return SPROF_EFORMAT;
+    const int result =
+        add_stored(adding, row->event_id, row->thread_id, row->node_id, slot.rest_ns, &less);
+    return result ? result : take_sample(context, row);
+}
+
 static int take_event_cost(void *context, const struct store_event_cost *row)
 {
     struct adding *adding = context;
-    if (row->event_id == adding->dataset->event.id && row->has_node_costs)
+    if (row->event_id == adding->dataset->event.id && row->has_node_costs) {
         adding->slot_ns = row->slot_ns;
+        adding->has_sums = true;
+    }
     return 0;
 }
 
-static int compare_slots(const void *left, const void *right)
+static int compare_parts(const void *left, const void *right)
 {
     const struct store_time_range *a = left, *b = right;
     return (a->from_ns > b->from_ns) - (a->from_ns < b->from_ns);
 }
 
-/* Samples of the slots in which a window ends. Events have the same slots. */
-static int add_cut_slots(struct adding *adding, struct store *store, struct sprof_error *error)
+/* Leaves out rows of which nothing is left. Sums that were less than their parts have wrapped. */
+static int drop_empty(struct adding *adding, struct sprof_error *error)
 {
-    struct store_time_range *slots = adding->cut.items;
+    struct report_row_costs *costs = adding->costs;
+    size_t count = 0;
+    for (size_t i = 0; i < costs->items.count; i++) {
+        const struct model_cost *cost = &costs->items.items[i].sums.cost;
+        if (cost->samples > INT64_MAX || cost->weight > INT64_MAX)
+            return sprof_error_set(error, SPROF_EFORMAT, 0,
+                                   "sums by time are not those of the samples: the recording is "
+                                   "damaged");
+        if (cost->samples || cost->weight)
+            costs->items.items[count++] = costs->items.items[i];
+    }
+    costs->items.count = count;
+    return 0;
+}
+
+/* Events have the same slots. */
+static int move_parts(struct adding *adding, struct store *store, struct sprof_error *error)
+{
+    struct store_time_range *parts = adding->cut.items;
     size_t count = 0;
     if (!adding->cut.count)
         return 0;
-    qsort(slots, adding->cut.count, sizeof *slots, compare_slots);
+    qsort(parts, adding->cut.count, sizeof *parts, compare_parts);
     for (size_t i = 0; i < adding->cut.count; i++)
-        if (!count || slots[count - 1].from_ns != slots[i].from_ns)
-            slots[count++] = slots[i];
-    return store_each_sample_in_ranges(store, adding->dataset->run.id, slots, count, take_sample,
-                                       adding, error);
+        if (!count || parts[count - 1].from_ns != parts[i].from_ns)
+            parts[count++] = parts[i];
+    const int result = store_each_sample_in_ranges(store, adding->dataset->run.id, parts, count,
+                                                   move_sample, adding, error);
+    return result ? result : drop_empty(adding, error);
 }
 
-/* Whether most samples need not be read: they are not chosen by what only they have, and windows
- * are longer than slots of time, by which sums are stored. */
+/* Whether most samples need not be read: they are not chosen by what only they have. */
 static bool suffices(const struct adding *adding)
 {
     const struct report_dataset *dataset = adding->dataset;
-    return adding->slot_ns && adding->slot_ns <= adding->window_ns / 2 && !dataset->chosen.cpus &&
-           !dataset->chosen.by_phase && !dataset->chosen.ranges.count;
+    return adding->has_sums && !dataset->chosen.cpus && !dataset->chosen.by_phase &&
+           !dataset->chosen.ranges.count;
 }
 
-static int add_slots(struct adding *adding, struct store *store, struct sprof_error *error)
+static int add_samples(struct adding *adding, struct store *store, struct sprof_error *error)
 {
-    const int result =
-        store_each_slot_cost(store, adding->dataset->run.id, take_slot, adding, error);
-    return result ? result : add_cut_slots(adding, store, error);
+    const struct store_run *run = &adding->dataset->run;
+    const struct store_filter filter = {.run_id = run->id};
+    if (suffices(adding) && window_at(adding, 0) == window_at(adding, run->duration_ns))
+        return store_each_node_cost(store, &filter, take_node, adding, error);
+    if (!suffices(adding) || !adding->slot_ns || adding->slot_ns > adding->window_ns / 2)
+        return store_each_raw_sample(store, run->id, take_sample, adding, error);
+    const int result = store_each_slot_cost(store, run->id, take_slot, adding, error);
+    return result ? result : move_parts(adding, store, error);
 }
 
 static int add_all(struct adding *adding, struct store *store, struct sprof_error *error)
@@ -270,8 +340,7 @@ static int add_all(struct adding *adding, struct store *store, struct sprof_erro
     const uint32_t run = adding->dataset->run.id;
     int result = store_each_event_cost(store, run, take_event_cost, adding, error);
     if (!result)
-        result = suffices(adding) ? add_slots(adding, store, error)
-                                  : store_each_raw_sample(store, run, take_sample, adding, error);
+        result = add_samples(adding, store, error);
     if (!result && report_counts_calls(adding->dataset))
         result = store_each_call_cost(store, run, take_call, adding, error);
     return result;

@@ -188,6 +188,20 @@ for at in sorted(sums):
         cmp wanted found || fail "windows of $window s: $(diff wanted found)"
     done
     [ "$(wc -l <wanted)" -gt 1 ] || fail "one window only: $(cat wanted)"
+    # Rows from sums are those from samples: windows end in a slot's first and second half, and beyond the run.
+    for start in 35 85; do
+        sqlite3 a.db "UPDATE run SET start_realtime_ns = 1700000000000000000 + ${start}000000" || fail sqlite3
+        for window in 1 2 86400; do
+            "$SPROF" export -f rows a.db -o sums --window ${window}s 2>err || fail "export: $(cat err)"
+            "$SPROF" export -f rows a.db -o samples --time 0,1000 --window ${window}s 2>err || fail "export: $(cat err)"
+            cmp sums/cost.tsv samples/cost.tsv || fail "windows of $window s from $start ms on: $(diff sums/cost.tsv samples/cost.tsv)"
+        done
+    done
+    # Sums that are less than their samples are damaged.
+    cp a.db less.db
+    sqlite3 less.db "UPDATE slot_cost SET weight = 1" || fail sqlite3
+    run "$SPROF" export -f rows less.db -o - --window 1s
+    [ "$status" = 1 ] && grep -q 'the recording is damaged' err || fail "sums that are too small: $status, $(cat err)"
     # Where slots of a hostile file end, as many windows as it likes, or behind all times, takes no time.
     for slot_ns in 400000000 4999999999; do
         sqlite3 a.db "UPDATE event_cost SET slot_ns = $slot_ns; UPDATE slot_cost SET slot = 4294967295 WHERE slot = (SELECT max(slot) FROM slot_cost)" || fail sqlite3
