@@ -53,7 +53,8 @@ static void put_cards(struct json *json, const struct report_dataset *dataset)
     } else {
         const bool one = quality->samples == 1;
         put_card(json, sprof_digits_of(quality->samples).text,
-                 calls ? (one ? "call" : "calls") : (one ? "sample" : "samples"), calls ? "" : note);
+                 calls ? (one ? "call" : "calls") : (one ? "sample" : "samples"),
+                 calls ? "" : note);
     }
     report_json_close_array(json);
 }
