@@ -36,7 +36,6 @@ struct recording {
     SPROF_VEC(struct store_sampled_user) users; /* those in the database, or on the way there */
     struct sprof_map of_unknown_users;          /* process → 1 */
     struct sprof_map kept_processes;            /* where only those with samples are kept: → 1 */
-    struct sprof_map questions;                 /* the same: process → enum recording_questions */
     uint32_t last_event, last_phase; /* largest ids in use, also of the database appended to */
     uint64_t last_sample;            /* … of the database appended to */
     uint32_t last_frame, last_node;  /* of the database appended to */
@@ -70,11 +69,6 @@ static inline struct model_process *recording_process(const struct recording *re
 /* Queues the question whose the perf map of a process with code made at run time is: once a
  * process, and for a jitdump that it maps (`dump`; else NULL). Returns 0 or a negative code. */
 int recording_ask_owner(struct recording *recording, pid_t pid, const char *dump, uint64_t time_ns);
-
-/* Notes that a process has a sample. Where only those that have are kept, asks what /proc tells of
- * it, and of those that it descends from, unless that was asked. */
-int recording_note_sampled(struct recording *recording, struct model_process *process,
-                           uint64_t time_ns);
 
 /* Notes the user of a process that is new or has executed a program. */
 int recording_note_user(struct recording *recording, const struct model_process *process);

@@ -45,104 +45,15 @@ static int take_owner(struct recording *recording, struct recording_lookup *look
                                  lookup->time_ns);
 }
 
-/* == What a process is == */
-
-/* What /proc tells of a process costs more than a sample, and most programs that run on a machine
- * for some milliseconds get none. */
-enum recording_questions {
-    QUESTIONS_NONE,        /* it executed nothing since it was forked */
-    QUESTIONS_WAIT,        /* until it has a sample, or started a process that has */
-    QUESTIONS_ASKED,       /* and asked at once after the next exec */
-    QUESTIONS_OF_CODE = 4, /* a bit beside these: it makes code at run time */
-};
-
-/* NULL: of that process all is asked at once, or there is no memory. */
-static uint64_t *questions_of(struct recording *recording, const struct model_process *process)
-{
-    return recording->options.only_sampled ? sprof_map_at(&recording->questions, process->id)
-                                           : NULL;
-}
-
-/* The number of one that has ended may be another's. */
-static int ask_about(struct recording *recording, const struct model_process *process,
-                     uint64_t time_ns)
-{
-    if (process->end_ns)
-        return 0;
-    if (recording_note_user(recording, process))
-        return SPROF_ENOMEM;
-    return recording_lookups_ask(&recording->lookups, RECORDING_COMMAND, process, NULL, time_ns);
-}
-
-static int ask_when_kept(struct recording *recording, const struct model_process *process,
-                         uint64_t time_ns)
-{
-    uint64_t *questions = questions_of(recording, process);
-    if (!questions || *questions & QUESTIONS_ASKED)
-        return ask_about(recording, process, time_ns);
-    *questions = QUESTIONS_WAIT;
-    return 0;
-}
-
-static int ask_owner_when_kept(struct recording *recording, pid_t pid, uint64_t time_ns)
-{
-    const struct model_process *process =
-        model_process_table_process(&recording->process_table, pid, time_ns);
-    if (!process)
-        return SPROF_ENOMEM;
-    uint64_t *questions = questions_of(recording, process);
-    if (!questions || *questions & QUESTIONS_ASKED)
-        return recording_ask_owner(recording, pid, NULL, time_ns);
-    *questions |= QUESTIONS_OF_CODE;
-    return 0;
-}
-
-/* What a process was forked with is its parent's to answer, but for a parent that has ended. */
-static int ask_in_time(struct recording *recording, const struct model_process *process,
-                       const struct model_process *parent, uint64_t asked, uint64_t time_ns)
-{
-    const uint64_t *of_parent = parent ? sprof_map_get(&recording->questions, parent->id) : NULL;
-    const bool is_left = parent && parent->end_ns && !(of_parent && *of_parent & QUESTIONS_ASKED);
-    if (asked & QUESTIONS_OF_CODE && !process->end_ns &&
-        recording_ask_owner(recording, process->pid, NULL, time_ns))
-        return SPROF_ENOMEM;
-    return asked & QUESTIONS_WAIT || is_left ? ask_about(recording, process, time_ns) : 0;
-}
-
-int recording_note_sampled(struct recording *recording, struct model_process *process,
-                           uint64_t time_ns)
-{
-    process->sampled = true;
-    while (process && recording->options.only_sampled) {
-        uint64_t *questions = questions_of(recording, process);
-        if (!questions)
-            return SPROF_ENOMEM;
-        const uint64_t before = *questions;
-        *questions = QUESTIONS_ASKED;
-        if (before & QUESTIONS_ASKED)
-            break;
-        struct model_process *parent =
-            process->parent ? recording_process(recording, process->parent) : NULL;
-        if (ask_in_time(recording, process, parent, before, time_ns))
-            return SPROF_ENOMEM;
-        process = parent;
-    }
-    return 0;
-}
-
-/* == What happens to it == */
-
 static int apply_mapping(struct recording *recording, const struct model_record *record)
 {
     const struct model_mmap *mapping = &record->mapping;
     if (record->pid == -1 && strcmp(mapping->file.path, MODEL_MODULE_KERNEL) == 0)
         recording->walk.kernel_start = mapping->address - mapping->file_offset;
     const bool is_dump = is_jitdump(mapping->file.path);
-    if (record->pid > 0 && is_dump &&
-        recording_ask_owner(recording, record->pid, mapping->file.path, record->time_ns))
-        return SPROF_ENOMEM;
-    if (record->pid > 0 && strncmp(mapping->file.path, "//anon", 6) == 0 &&
-        ask_owner_when_kept(recording, record->pid, record->time_ns))
+    if (record->pid > 0 && (is_dump || strncmp(mapping->file.path, "//anon", 6) == 0) &&
+        recording_ask_owner(recording, record->pid, is_dump ? mapping->file.path : NULL,
+                            record->time_ns))
         return SPROF_ENOMEM;
     return model_process_table_map(&recording->process_table, record->pid, mapping->address,
                                    mapping->size, mapping->file_offset, &mapping->file,
@@ -164,7 +75,10 @@ static int apply_comm(struct recording *recording, const struct model_record *re
     if (!process)
         return SPROF_ENOMEM;
     process->command = NULL;
-    return ask_when_kept(recording, process, record->time_ns);
+    if (recording_note_user(recording, process))
+        return SPROF_ENOMEM;
+    return recording_lookups_ask(&recording->lookups, RECORDING_COMMAND, process, NULL,
+                                 record->time_ns);
 }
 
 static int apply_fork(struct recording *recording, const struct model_record *record)

@@ -148,7 +148,6 @@ void recording_free(struct recording *recording)
     sprof_vec_release(&recording->users);
     sprof_map_release(&recording->of_unknown_users);
     sprof_map_release(&recording->kept_processes);
-    sprof_map_release(&recording->questions);
     recording_origins_release(recording);
     sprof_arena_release(&recording->arena);
     free(recording);

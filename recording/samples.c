@@ -127,8 +127,8 @@ int recording_sample(struct recording *recording, const struct model_record *rec
         recording->delayed++;
         return 0;
     }
-    if (recording_note_sampled(recording, process, record->time_ns) ||
-        add_wake(recording, record, thread) || add_fields(recording, record, thread, event))
+    process->sampled = true;
+    if (add_wake(recording, record, thread) || add_fields(recording, record, thread, event))
         return SPROF_ENOMEM;
     struct recording_outcome outcome;
     if (recording_walk_sample(&recording->walk, process, &record->sample, record->time_ns,

@@ -8,9 +8,7 @@ enum {
     INTERVAL_STACK_NS = 4000000,
     INTERVAL_CAPTURED_NS = 10000000, /* where tails are captured with their samples */
     INTERVAL_PC_NS = 20000000,
-    INTERVAL_MACHINE_NS = 40000000, /* at most; of processes that end sooner /proc is not read */
-    SAMPLES_PER_INTERVAL = 4,       /* of a CPU, for which the machine's rings are waited for */
-    RING_FRACTION = 8,              /* of a ring may fill during an interval */
+    RING_FRACTION = 8, /* of a ring may fill during an interval */
 };
 
 static void describe(const struct perf_source *source, char *text, size_t size)
@@ -67,24 +65,12 @@ void perf_source_state_facts(struct perf_source *source)
     facts->stack_bytes_wanted = config->stack_bytes_wanted;
 }
 
-/* At a low rate a wake-up would be for a sample or two, and cost more than these. */
-static uint64_t machine_interval_ns(const struct perf_config *config)
-{
-    const uint64_t gather_ns =
-        SAMPLES_PER_INTERVAL * UINT64_C(1000000000) / perf_config_samples_per_second(config);
-    return gather_ns < INTERVAL_MACHINE_NS ? gather_ns : INTERVAL_MACHINE_NS;
-}
-
 uint64_t perf_source_batch_interval_ns(const struct perf_source *source)
 {
     const struct perf_config *config = &source->config;
-    uint64_t longest = config->capture == SAMPLER_CAPTURE_PC ? INTERVAL_PC_NS
-                       : source->tails.bpf.wake_fd >= 0      ? INTERVAL_CAPTURED_NS
-                                                             : INTERVAL_STACK_NS;
-    if (source->machine.is_wanted && source->tails.bpf.wake_fd >= 0) {
-        const uint64_t gather_ns = machine_interval_ns(config);
-        longest = gather_ns > longest ? gather_ns : longest;
-    }
+    const uint64_t longest = config->capture == SAMPLER_CAPTURE_PC ? INTERVAL_PC_NS
+                             : source->tails.bpf.wake_fd >= 0      ? INTERVAL_CAPTURED_NS
+                                                                   : INTERVAL_STACK_NS;
     const uint64_t samples = source->rings.merge.rings.items[source->rings.of_events].size /
                              RING_FRACTION / perf_config_sample_bytes(config, config->stack_bytes);
     const uint64_t fill_ns =

@@ -2,7 +2,6 @@
 #include "recording/recording.h"
 
 #include "recording/build.h"
-#include "recording/parts.h"
 #include "target/target.h"
 #include "tests/unit/recording/handmade.h"
 #include "tests/unit/recording/this_process.h"
@@ -355,44 +354,6 @@ static void test_arguments_are_inherited_until_exec(void)
     fixture_close(&scene.made.fixture);
 }
 
-/* Where only what has samples is kept, a program is asked about at its first sample, with those
- * that it descends from; of one whose parent has ended, it answers itself. */
-static void test_arguments_are_asked_for_with_the_first_sample(void)
-{
-    enum { SHELL = 0x3ffffffd };
-    const pid_t self = getpid(), parents[] = {getppid(), SHELL};
-    for (size_t i = 0; i < 2; i++) {
-        const bool has_ended = parents[i] == SHELL;
-        const struct model_record records[] = {
-            {.type = MODEL_RECORD_COMM,
-             .time_ns = START_NS,
-             .pid = parents[i],
-             .tid = parents[i],
-             .comm = {"starts", true}},
-            {.type = MODEL_RECORD_FORK,
-             .time_ns = START_NS + 1,
-             .pid = self,
-             .tid = self,
-             .fork = {parents[i], parents[i]}},
-            {.type = MODEL_RECORD_EXIT, .time_ns = START_NS + 2, .pid = SHELL, .tid = SHELL},
-        };
-        struct scene scene;
-        scene_open(&scene);
-        scene.options.only_sampled = true;
-        scene_start(&scene, 0);
-        for (size_t r = 0; r < 2u + has_ended; r++)
-            CU_ASSERT_EQUAL(recording_event(scene.recording, &records[r]), 0);
-        CU_ASSERT_EQUAL(scene.recording->lookups.waiting, 0);
-        CU_ASSERT_EQUAL(feed_sample(&scene, SAMPLE_NS), 0);
-        CU_ASSERT_TRUE(scene.recording->lookups.waiting > 0);
-        CU_ASSERT_EQUAL(recording_settle(scene.recording, 0), 0);
-        scene_finish(&scene, true);
-        ASSERT_HANDMADE(&scene.made, "SELECT count(command) FROM process", has_ended ? "1" : "2");
-        ASSERT_HANDMADE(&scene.made, "SELECT uid <> 4294967295 FROM sampled_user", "1");
-        fixture_close(&scene.made.fixture);
-    }
-}
-
 /* A builder that hangs as long as a test wants: as on a file whose server does not answer. */
 static atomic_bool hangs;
 static atomic_int hanging;
@@ -502,8 +463,6 @@ void sprof_suite_recording_recording(void)
                 test_callers_in_unknown_code_are_asked_for);
     CU_add_test(suite, "arguments are inherited until exec",
                 test_arguments_are_inherited_until_exec);
-    CU_add_test(suite, "arguments are asked for with the first sample",
-                test_arguments_are_asked_for_with_the_first_sample);
     CU_add_test(suite, "a hurry does not wait for the builder",
                 test_a_hurry_does_not_wait_for_the_builder);
     CU_add_test(suite, "a hurry may come too late", test_a_hurry_may_come_too_late);
