@@ -210,29 +210,29 @@ static void test_marks(void)
 /* At the end, roots that were not reported yet are, once. */
 static void test_finish(void)
 {
-    static struct trace_session session;
+    static struct trace_session tracing;
     static struct trace trace;
     static const double parts[] = {0.5};
     struct rules_drill *drill = make_others(parts, 1);
-    session.trace = &trace;
+    tracing.trace = &trace;
     trace.drilling = &with_others;
     with_others.reader.root_count = 1;
     drill->way.count = 0;
     drill->state = RULES_DRILL_WAITS;
     with_others.reader.below[0].has_calls = true;
-    CU_ASSERT_EQUAL(trace_drilling_finish(&session), 0);
-    CU_ASSERT_PTR_NOT_NULL(strstr(trace_drill_answer(&session), "root was called, and its condi"));
+    CU_ASSERT_EQUAL(trace_drilling_finish(&tracing), 0);
+    CU_ASSERT_PTR_NOT_NULL(strstr(trace_drill_answer(&tracing), "root was called, and its condi"));
     sprof_str_release(&with_others.answer);
     drill->state = RULES_DRILL_LOOKS;
-    CU_ASSERT_EQUAL(trace_drilling_finish(&session), 0);
-    CU_ASSERT_PTR_NOT_NULL(strstr(trace_drill_answer(&session), "for too short a time"));
+    CU_ASSERT_EQUAL(trace_drilling_finish(&tracing), 0);
+    CU_ASSERT_PTR_NOT_NULL(strstr(trace_drill_answer(&tracing), "for too short a time"));
     sprof_str_release(&with_others.answer);
     drill->way.count = 1;
-    CU_ASSERT_EQUAL(trace_drilling_finish(&session), 0);
-    CU_ASSERT_EQUAL(strncmp(trace_drill_answer(&session), "ended before it was known", 25), 0);
+    CU_ASSERT_EQUAL(trace_drilling_finish(&tracing), 0);
+    CU_ASSERT_EQUAL(strncmp(trace_drill_answer(&tracing), "ended before it was known", 25), 0);
     sprof_str_release(&with_others.answer);
-    CU_ASSERT_EQUAL(trace_drilling_finish(&session), 0);
-    CU_ASSERT_PTR_NULL(trace_drill_answer(&session));
+    CU_ASSERT_EQUAL(trace_drilling_finish(&tracing), 0);
+    CU_ASSERT_PTR_NULL(trace_drill_answer(&tracing));
 }
 
 void sprof_suite_trace_answer(void);
