@@ -67,6 +67,8 @@ struct model_sample {
     uint64_t tail_address;
     bool tail_with_sample; /* captured at the moment of the sample; else up to some milliseconds
                               later */
+    uint64_t lasted_ns, ended_ns; /* of a wait: how long it was, whatever it weighs, and until when;
+                                     0: it stands for others, too, or is none */
     uint64_t woken_ns;     /* of a wait: when something ended it; 0: not known */
     pid_t waker_pid, waker_tid; /* … what did: tid 0 an interrupt, pid 0 none of the targets */
     const struct model_open_call *calls; /* of a traced thread: its innermost, at that moment */

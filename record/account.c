@@ -34,7 +34,9 @@ int record_account(struct record_session *session, uint64_t now_ns)
         result = expect(&session->events.items[i], time_ns, cpu_ns, counts);
     if (!result)
         result = record_book_idle(session, time_ns, counts);
-    session->run->duration_ns = time_ns > delay_ns ? time_ns - delay_ns : 0;
+    const uint64_t cut_ns = session->cut_ns - session->start_ns;
+    const uint64_t end_ns = time_ns < cut_ns ? time_ns : cut_ns;
+    session->run->duration_ns = end_ns > delay_ns ? end_ns - delay_ns : 0;
     session->run->target_cpu_ns = cpu_ns - first->skipped_cpu_ns;
     session->run->own_cpu_ns = own_cpu_ns(session) - session->own_cpu_start_ns;
     return result;

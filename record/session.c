@@ -191,6 +191,7 @@ int record_open(struct record_session **out, const struct record_options *option
     if (!session)
         return sprof_error_memory(error);
     session->options = *options;
+    session->cut_ns = UINT64_MAX;
     if (!session->options.output)
         session->options.output = "sprof.db";
     session->control = CONTROL_SERVER_NONE;
@@ -272,34 +273,59 @@ static uint64_t run_time(const struct record_session *session, uint64_t time_ns)
     return time_ns > session->start_ns ? time_ns - session->start_ns : 0;
 }
 
-/* Of a wait, what was before the time that counts weighs nothing. A sample by the wall clock may
- * weigh for several threads. */
-static int apply_wait(struct record_session *session, const struct model_record *record,
-                      const struct record_event *event)
+/* Leaves of a wait what is within the time that counts. One that goes on at the cut ends just before
+ * it; what ends it, and when, is the next recording's, as is what was seen at one time after the
+ * cut. Returns whether anything is left. */
+static bool trim_wait(const struct record_session *session, const struct record_event *event,
+                      uint64_t cut_ns, struct model_record *record)
 {
-    const uint64_t begin_ns = session->start_ns + session->options.delay_ns;
-    struct model_record counted = *record;
-    if (!session->options.wall_clock && record->time_ns > begin_ns &&
-        record->sample.weight > record->time_ns - begin_ns)
-        counted.sample.weight = record->time_ns - begin_ns;
-    return recording_sample(session->recording, &counted, event->row.id);
+    struct model_sample *wait = &record->sample;
+    const uint64_t first_ns = session->start_ns + session->options.delay_ns;
+    const bool goes_on = record->time_ns >= cut_ns;
+    if (!wait->lasted_ns || (goes_on && !model_event_wait(event->row.name)))
+        return !goes_on;
+    if (record->time_ns < first_ns)
+        return true; /* to be counted as such */
+    const uint64_t begun_ns = wait->ended_ns - wait->lasted_ns;
+    const uint64_t from_ns = begun_ns > first_ns ? begun_ns : first_ns;
+    const uint64_t to_ns = wait->ended_ns < cut_ns ? wait->ended_ns : cut_ns;
+    const uint64_t part_ns = to_ns > from_ns ? to_ns - from_ns : 0;
+    if (part_ns < wait->lasted_ns)
+        wait->weight =
+            (uint64_t)((double)wait->weight * (double)part_ns / (double)wait->lasted_ns);
+    if (wait->woken_ns >= cut_ns)
+        wait->woken_ns = 0;
+    if (goes_on)
+        record->time_ns = cut_ns - 1;
+    return wait->weight > 0;
+}
+
+static int apply_sample(struct record_session *session, const struct model_record *record,
+                        struct record_event *event)
+{
+    const uint64_t cut_ns = atomic_load_explicit(&session->cut_ns, memory_order_relaxed);
+    struct model_record trimmed;
+    if (event->is_wait) {
+        trimmed = *record;
+        if (!trim_wait(session, event, cut_ns, &trimmed))
+            return 0;
+        record = &trimmed;
+    }
+    if (record->time_ns >= cut_ns)
+        return 0;
+    if (!event->row.id && add_event(session, event))
+        return SPROF_ENOMEM;
+    return recording_sample(session->recording, record, event->row.id);
 }
 
 static int apply(struct record_session *session, const struct model_record *record)
 {
     struct record_event *event = &session->events.items[record->event];
-    const uint64_t cut_ns = atomic_load_explicit(&session->cut_ns, memory_order_relaxed);
-    if (record->type == MODEL_RECORD_SAMPLE && cut_ns && record->time_ns >= cut_ns)
-        return 0;
-    const bool is_of_event =
-        record->type == MODEL_RECORD_SAMPLE || record->type == MODEL_RECORD_LOST;
-    if (is_of_event && !event->row.id && add_event(session, event))
-        return SPROF_ENOMEM;
     switch (record->type) {
-    case MODEL_RECORD_SAMPLE:
-        return event->is_wait ? apply_wait(session, record, event)
-                              : recording_sample(session->recording, record, event->row.id);
+    case MODEL_RECORD_SAMPLE: return apply_sample(session, record, event);
     case MODEL_RECORD_LOST:
+        if (!event->row.id && add_event(session, event))
+            return SPROF_ENOMEM;
         return record_ledger_lose(
             &event->ledger,
             run_time(session, record->lost.since_ns ? record->lost.since_ns : record->time_ns),

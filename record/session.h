@@ -46,7 +46,7 @@ struct record_session {
     SPROF_VEC(pid_t) own_processes;        /* instead of the whole machine */
     uint64_t start_ns;                     /* CLOCK_MONOTONIC of the run's time 0 */
     _Atomic uint64_t end_ns;               /* 0: no end set */
-    _Atomic uint64_t cut_ns;               /* samples from then on are another recording's; or 0 */
+    _Atomic uint64_t cut_ns;               /* samples from then on are another recording's */
     uint64_t stop_ns;                      /* when to pause; 0: no deadline */
     uint64_t next_flush_ns;
     uint64_t own_cpu_start_ns;

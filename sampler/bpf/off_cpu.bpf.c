@@ -194,6 +194,7 @@ static __always_inline bool begin_record(struct task_struct *task, const struct 
     record->time_ns = wait->ended_ns;
     record->blocked_ns = off_cpu_weigh(parts.blocked_ns, waited_ns, threshold_ns);
     record->ready_ns = off_cpu_weigh(parts.ready_ns, waited_ns, threshold_ns);
+    record->lasted_ns = waited_ns;
     record->pid = task->tgid;
     record->tid = task->pid;
     record->cpu = task->thread_info.cpu;
@@ -426,6 +427,7 @@ static __always_inline void write_waker(struct task_struct *task, const struct t
     record->time_ns = now_ns;
     record->blocked_ns = off_cpu_weigh(blocked_ns, blocked_ns, threshold_ns);
     record->ready_ns = record->woken_ns = 0;
+    record->lasted_ns = blocked_ns;
     record->pid = task->tgid;
     record->tid = task->pid;
     record->waker_tid = record->waker_pid = record->holder_tid = 0;

@@ -32,6 +32,7 @@ enum {
 struct off_cpu_record {
     __u64 time_ns;              /* its end, or now; CLOCK_MONOTONIC */
     __u64 blocked_ns, ready_ns; /* what both parts weigh */
+    __u64 lasted_ns;            /* how long both took; not of struct waiting_record */
     __u32 pid, tid;
     __u32 cpu;   /* that it has, or had last */
     __s32 entry; /* number of the system call; or OFF_CPU_ENTRY_… */

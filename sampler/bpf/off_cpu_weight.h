@@ -54,4 +54,16 @@ static inline __attribute__((always_inline)) __u64 off_cpu_weigh(__u64 part_ns, 
     return waited_ns < threshold_ns ? part_ns * threshold_ns / waited_ns : part_ns;
 }
 
+/* How long each part of a wait took, from what both weigh and how long they took together. */
+static inline struct off_cpu_parts off_cpu_lasted(__u64 blocked_weight, __u64 ready_weight,
+                                                  __u64 lasted_ns)
+{
+    const __u64 weight = blocked_weight + ready_weight;
+    struct off_cpu_parts parts = {blocked_weight, ready_weight};
+    if (weight > lasted_ns) /* then it is at most the threshold */
+        parts.ready_ns = ready_weight * lasted_ns / weight;
+    parts.blocked_ns = lasted_ns - parts.ready_ns;
+    return parts;
+}
+
 #endif

@@ -314,7 +314,11 @@ static void fill(struct off_cpu_source *source, const struct off_cpu_record *wai
         .cpu = (int)wait->cpu,
     };
     struct model_sample *sample = &record->sample;
+    const struct off_cpu_parts lasted =
+        off_cpu_lasted(wait->blocked_ns, wait->ready_ns, wait->lasted_ns);
     sample->weight = is_ready ? wait->ready_ns : wait->blocked_ns;
+    sample->lasted_ns = is_ready ? lasted.ready_ns : lasted.blocked_ns;
+    sample->ended_ns = is_ready ? wait->time_ns : wait->time_ns - lasted.ready_ns;
     if (!is_ready && wait->woken_ns) {
         sample->woken_ns = wait->woken_ns;
         sample->waker_pid = (pid_t)wait->waker_pid;

@@ -82,6 +82,8 @@ static int make_sample(struct perf_switches *switches, uint64_t begin_ns, bool i
     record->sample = (struct model_sample){
         .pseudo = is_ready ? MODEL_PSEUDO_READY : MODEL_PSEUDO_WAITING,
         .weight = off_cpu_weigh(waited_ns, waited_ns, threshold_ns),
+        .lasted_ns = waited_ns,
+        .ended_ns = record->time_ns,
     };
     switches->kept++;
     return 0;

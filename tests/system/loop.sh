@@ -1,6 +1,6 @@
 #!/bin/bash
 # Continuous recording: segments without gaps, what is kept of them, what a killed recorder leaves.
-#   loop.sh segments | keep | killed | clock | cut | chance | full | refused
+#   loop.sh segments | waits | keep | killed | clock | cut | chance | full | refused
 . "$(dirname "$0")/lib.sh"
 needs_root "for perf events of another process"
 
@@ -53,6 +53,63 @@ loop_segments() {
     weight=$(awk -F '|' '{ sum += $3 } END { print sum }' spans)
     echo "$weight ms in all segments, $before ms before the third, $after ms used"
     holds "$weight > 0.9 * ($after - $before)" "no gaps"
+}
+
+# waits_of DIR PID: of each segment and thread: when the thread was seen last, for how long it waited, and the segment's length and start, in ms.
+waits_of() {
+    local segment
+    for segment in $(segments "$1"); do
+        sql "$segment" "SELECT s.tid, (r.start_monotonic_ns + max(s.time_ns)) / 1e6, sum(s.weight) / 1e6, r.duration_ns / 1e6, r.start_monotonic_ns / 1e6 FROM v_sample s
+            JOIN run r ON r.id = s.run_id WHERE s.pid = $2 AND s.event LIKE 'off-cpu:%' GROUP BY s.tid"
+    done
+}
+
+# waits_fit DIR PID: each segment has of each thread the time since the segment before, no more and no less. The newest
+# may have begun while the recorder was ended.
+waits_fit() {
+    waits_of "$1" "$2" >waits
+    awk -F '|' -v newest="$(tail -n 1 waits | cut -d '|' -f 5)" '$5 != newest {
+        if ($3 > $4 + 20 || ($1 in last && ($3 > $2 - last[$1] + 20 || $3 < $2 - last[$1] - 20))) bad = 1
+        last[$1] = $2; seen[$1]++
+    } END { for (tid in seen) threads += seen[tid] >= 4; exit bad || threads != 2 }' waits || fail "$1: $(cat waits)"
+}
+
+# Waits that are longer than segments are in each of these for as long as it lasts.
+loop_waits() {
+    cat >sleeps.c <<'END'
+#include <pthread.h>
+#include <unistd.h>
+static void *sleeps(void *none)
+{
+    for (;;)
+        sleep(3);
+    return none;
+}
+int main(void)
+{
+    pthread_t thread;
+    pthread_create(&thread, 0, sleeps, 0);
+    pthread_join(thread, 0);
+    return 0;
+}
+END
+    gcc -O1 -pthread -o sleeps sleeps.c || fail "no program"
+    start ./sleeps
+    local sleeps=$child machine sum
+    run "$SPROF" record --off-cpu -p "$sleeps" --duration 200ms -o states.db
+    [ "$status" = 0 ] && [ "$(sql states.db "SELECT count(*) > 0 FROM v_sample WHERE event = 'off-cpu:sleep'")" = 1 ] ||
+        skip "kinds of waits are not known here"
+    start "$SPROF" record --loop 1s --off-cpu -a -F 99 -o machine
+    machine=$child
+    start "$SPROF" record --loop 1s --off-cpu -p "$sleeps" -F 99 -o d
+    wait_until 60 at_least 6 d
+    wait_until 120 at_least 6 machine
+    kill -INT "$child" "$machine" && wait "$child" && wait "$machine" || fail "exit status $?"
+    waits_fit machine "$sleeps"
+    waits_fit d "$sleeps"
+    sum=$(awk -F '|' '{ sum += $3 } END { printf "%f", sum }' waits)
+    expect 0 "$SPROF" loop cut --from 1h -o all.db d
+    holds "$(sql all.db "SELECT sum(weight) / 1e6 - $sum FROM v_sample WHERE event LIKE 'off-cpu:%'") ^ 2 < 1" "the cut has what segments have"
 }
 
 # The oldest go.

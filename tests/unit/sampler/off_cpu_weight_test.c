@@ -70,6 +70,28 @@ static void test_parts_weigh_in_proportion(void)
     CU_ASSERT_EQUAL(off_cpu_weigh(most_ns - 1, most_ns - 1, most_ns), most_ns);
 }
 
+/* A record has what parts weigh, and how long they took together. */
+static void lasts(__u64 blocked_ns, __u64 ready_ns, __u64 threshold_ns)
+{
+    const __u64 lasted_ns = blocked_ns + ready_ns;
+    const struct off_cpu_parts parts =
+        off_cpu_lasted(off_cpu_weigh(blocked_ns, lasted_ns, threshold_ns),
+                       off_cpu_weigh(ready_ns, lasted_ns, threshold_ns), lasted_ns);
+    CU_ASSERT_EQUAL(parts.blocked_ns + parts.ready_ns, lasted_ns);
+    CU_ASSERT_TRUE(parts.ready_ns <= ready_ns && parts.ready_ns + 2 > ready_ns);
+}
+
+static void test_how_long_parts_took(void)
+{
+    lasts(300, 700, 1000);
+    lasts(300, 700, 10000);
+    lasts(0, 700, 10000);
+    lasts(700, 0, 10000);
+    lasts(1, 2, 1000000);
+    lasts(600ULL * 1000000000, 3, OFF_CPU_THRESHOLD_MAX_NS);
+    lasts(OFF_CPU_THRESHOLD_MAX_NS / 2, OFF_CPU_THRESHOLD_MAX_NS / 2 - 1, OFF_CPU_THRESHOLD_MAX_NS);
+}
+
 static const char *word_of(int entry, unsigned is)
 {
     return off_cpu_kind_word(off_cpu_kind_of(entry, is));
@@ -134,6 +156,7 @@ void sprof_suite_sampler_off_cpu_weight(void)
     CU_add_test(suite, "a wake outside the wait", test_a_wake_outside_the_wait);
     CU_add_test(suite, "weights have no bias", test_weights_have_no_bias);
     CU_add_test(suite, "parts weigh in proportion", test_parts_weigh_in_proportion);
+    CU_add_test(suite, "how long parts took", test_how_long_parts_took);
     CU_add_test(suite, "kinds of waits", test_kinds_of_waits);
     CU_add_test(suite, "records that are not whole", test_records_that_are_not_whole);
     CU_add_test(suite, "what switches replace", test_what_switches_replace);

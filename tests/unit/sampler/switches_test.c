@@ -40,6 +40,8 @@ static void arrive(struct perf_switches *switches, uint64_t time_ms, int event, 
     CU_ASSERT_EQUAL(record.event, event);
     CU_ASSERT_EQUAL(record.tid, TID);
     CU_ASSERT_EQUAL(record.sample.weight, waited_ms * MS);
+    CU_ASSERT_EQUAL(record.sample.lasted_ns, waited_ms * MS);
+    CU_ASSERT_EQUAL(record.sample.ended_ns, time_ms * MS);
     CU_ASSERT_EQUAL(record.sample.pseudo,
                     event == PERF_SWITCHES_READY ? MODEL_PSEUDO_READY : MODEL_PSEUDO_WAITING);
     CU_ASSERT_EQUAL(record.sample.register_count, 0);
