@@ -281,18 +281,19 @@ static int compare_parts(const void *left, const void *right)
     return (a->from_ns > b->from_ns) - (a->from_ns < b->from_ns);
 }
 
-/* Leaves out rows of which nothing is left. Sums that were less than their parts have wrapped. */
-static int drop_empty(struct adding *adding, struct sprof_error *error)
+/* Leaves out rows of which nothing is left. Sums that were less than their parts have wrapped. No
+ * row can be added afterwards: rows have other places. */
+static int drop_empty(struct report_row_costs *costs, struct sprof_error *error)
 {
-    struct report_row_costs *costs = adding->costs;
     size_t count = 0;
     for (size_t i = 0; i < costs->items.count; i++) {
-        const struct model_cost *cost = &costs->items.items[i].sums.cost;
-        if (cost->samples > INT64_MAX || cost->weight > INT64_MAX)
+        const struct report_row_sums *sums = &costs->items.items[i].sums;
+        if (sums->cost.samples > INT64_MAX || sums->cost.weight > INT64_MAX)
             return sprof_error_set(error, SPROF_EFORMAT, 0,
                                    "sums by time are not those of the samples: the recording is "
                                    "damaged");
-        if (cost->samples || cost->weight)
+        if (sums->cost.samples || sums->cost.weight || sums->total_ns || sums->outermost ||
+            sums->counted || sums->in_flight)
             costs->items.items[count++] = costs->items.items[i];
     }
     costs->items.count = count;
@@ -310,9 +311,8 @@ static int move_parts(struct adding *adding, struct store *store, struct sprof_e
     for (size_t i = 0; i < adding->cut.count; i++)
         if (!count || parts[count - 1].from_ns != parts[i].from_ns)
             parts[count++] = parts[i];
-    const int result = store_each_sample_in_ranges(store, adding->dataset->run.id, parts, count,
-                                                   move_sample, adding, error);
-    return result ? result : drop_empty(adding, error);
+    return store_each_sample_in_ranges(store, adding->dataset->run.id, parts, count, move_sample,
+                                       adding, error);
 }
 
 /* Whether most samples need not be read: they are not chosen by what only they have. */
@@ -343,7 +343,7 @@ static int add_all(struct adding *adding, struct store *store, struct sprof_erro
         result = add_samples(adding, store, error);
     if (!result && report_counts_calls(adding->dataset))
         result = store_each_call_cost(store, run, take_call, adding, error);
-    return result;
+    return result || !adding->cut.count ? result : drop_empty(adding->costs, error);
 }
 
 static int compare(const void *left, const void *right)

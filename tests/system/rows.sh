@@ -442,6 +442,17 @@ END
     [ "$(grep -cE '^(twice|fall|even|odd)[|].*[|][1-9][0-9.]*$' a.averages)" = 4 ] || fail "averages: $(cat a.averages)"
     grep -qx 'end|4|4|0||' a.averages || fail "calls in flight: $(cat a.averages)"
     cmp a.averages b.averages || fail "other averages: $(diff a.averages b.averages)"
+    # Rows from sums are those from samples: windows begin at the last samples, and between these and the run's end.
+    cp a.db c.db
+    last=$(sql a.db "SELECT max(time_ns) FROM v_sample")
+    [ "$(sqlite3 a.db 'SELECT slot_ns FROM event_cost')" = 100000000 ] || fail "no sums by slot"
+    for behind in 0 1; do
+        sqlite3 c.db "UPDATE run SET start_realtime_ns = 1700000000000000000 - $last - $behind" || fail sqlite3
+        "$SPROF" export -f rows c.db -o sums --window 1s 2>err || fail "export: $(cat err)"
+        "$SPROF" export -f rows c.db -o samples --time 0,1000 --window 1s 2>err || fail "export: $(cat err)"
+        cmp sums/cost.tsv samples/cost.tsv || fail "windows that begin $behind ns behind: $(diff sums/cost.tsv samples/cost.tsv)"
+    done
+    [ "$(tail -n +2 sums/cost.tsv | cut -f4 | sort -u | wc -l)" = 2 ] || fail "times of calls are not in the last window"
     # Calls that were only counted have no times.
     cp a.db c.db
     python3 -c '
