@@ -22,11 +22,18 @@ static int expect(struct record_event *event, uint64_t time_ns, uint64_t cpu_ns,
     return 0;
 }
 
-int record_account(struct record_session *session, uint64_t now_ns)
+static void set_duration(struct record_session *session, uint64_t time_ns)
+{
+    const uint64_t delay_ns = session->options.delay_ns;
+    const uint64_t cut_ns = session->cut_ns - session->start_ns;
+    const uint64_t end_ns = time_ns < cut_ns ? time_ns : cut_ns;
+    session->run->duration_ns = end_ns > delay_ns ? end_ns - delay_ns : 0;
+}
+
+/* `time_ns`: in the run. */
+static int account(struct record_session *session, uint64_t time_ns, uint64_t cpu_ns)
 {
     const struct record_ledger *first = &session->events.items[0].ledger;
-    const uint64_t time_ns = now_ns - session->start_ns;
-    const uint64_t cpu_ns = sampler_target_cpu_ns(session->sampler);
     const uint64_t delay_ns = session->options.delay_ns;
     const bool counts = first->last_time_ns >= delay_ns;
     int result = counts ? 0 : record_forget_cpu_time(session);
@@ -34,12 +41,15 @@ int record_account(struct record_session *session, uint64_t now_ns)
         result = expect(&session->events.items[i], time_ns, cpu_ns, counts);
     if (!result)
         result = record_book_idle(session, time_ns, counts);
-    const uint64_t cut_ns = session->cut_ns - session->start_ns;
-    const uint64_t end_ns = time_ns < cut_ns ? time_ns : cut_ns;
-    session->run->duration_ns = end_ns > delay_ns ? end_ns - delay_ns : 0;
+    set_duration(session, time_ns);
     session->run->target_cpu_ns = cpu_ns - first->skipped_cpu_ns;
     session->run->own_cpu_ns = own_cpu_ns(session) - session->own_cpu_start_ns;
     return result;
+}
+
+int record_account(struct record_session *session, uint64_t now_ns)
+{
+    return account(session, now_ns - session->start_ns, sampler_target_cpu_ns(session->sampler));
 }
 
 static int clear_ledgers(struct record_session *session, uint64_t run_ns, uint64_t cpu_ns)
@@ -139,13 +149,51 @@ static uint64_t sampled_cpu_ns(struct record_session *session)
     return sum_ns;
 }
 
+/* Until when samples were taken (CLOCK_MONOTONIC), whatever rings and names took after it: the cut,
+ * the end of the targets, or of what they left behind and was sampled still, or the stop. */
+static uint64_t end_of(const struct record_session *session)
+{
+    uint64_t end_ns = session->off_ns;
+    const uint64_t cut_ns = atomic_load(&session->cut_ns);
+    if (session->targets_ended && session->exit_ns && !session->options.all_cpus) {
+        end_ns = session->exit_ns > session->sample_ns ? session->exit_ns : session->sample_ns;
+        end_ns = end_ns < session->off_ns ? end_ns : session->off_ns;
+    }
+    return cut_ns < end_ns ? cut_ns : end_ns;
+}
+
+/* What was used between a cut and the stop belongs to another recording: it is taken to be even. */
+static uint64_t cpu_until_end(struct record_session *session, uint64_t time_ns)
+{
+    const struct record_ledger *first = &session->events.items[0].ledger;
+    const uint64_t cpu_ns = sampler_target_cpu_ns(session->sampler);
+    const uint64_t off_ns = session->off_ns - session->start_ns;
+    if (time_ns < session->cut_ns - session->start_ns || time_ns >= off_ns ||
+        cpu_ns <= first->last_cpu_ns)
+        return cpu_ns;
+    const double part =
+        (double)(time_ns - first->last_time_ns) / (double)(off_ns - first->last_time_ns);
+    return first->last_cpu_ns + (uint64_t)(part * (double)(cpu_ns - first->last_cpu_ns));
+}
+
+static int last_account(struct record_session *session)
+{
+    const uint64_t last_ns = session->events.items[0].ledger.last_time_ns;
+    const uint64_t end_ns = end_of(session);
+    const uint64_t time_ns = end_ns > session->start_ns ? end_ns - session->start_ns : 0;
+    const uint64_t until_ns = time_ns > last_ns ? time_ns : last_ns;
+    const int result = account(session, until_ns, cpu_until_end(session, until_ns));
+    set_duration(session, time_ns);
+    return result;
+}
+
 /* The last account: with what the counters have not seen of processes' ends. What of
  * it was used during a delay is not known. */
 int record_conclude(struct record_session *session, struct sprof_error *error)
 {
     const uint64_t unseen_ns =
         session->options.delay_ns ? 0 : sampler_unseen_cpu_ns(session->sampler);
-    int result = record_account(session, sprof_clock_monotonic_ns());
+    int result = last_account(session);
     uint64_t unsampled_ns = 0;
     for (size_t i = 0; i < session->events.count; i++)
         record_ledger_spread(&session->events.items[i].ledger, unseen_ns);

@@ -273,9 +273,9 @@ static uint64_t run_time(const struct record_session *session, uint64_t time_ns)
     return time_ns > session->start_ns ? time_ns - session->start_ns : 0;
 }
 
-/* Leaves of a wait what is within the time that counts. One that goes on at the cut ends just before
- * it; what ends it, and when, is the next recording's, as is what was seen at one time after the
- * cut. Returns whether anything is left. */
+/* Leaves of a wait what is within the time that counts. One that goes on at the cut ends just
+ * before it; what ends it, and when, is the next recording's, as is what was seen at one time after
+ * the cut. Returns whether anything is left. */
 static bool trim_wait(const struct record_session *session, const struct record_event *event,
                       uint64_t cut_ns, struct model_record *record)
 {
@@ -291,8 +291,7 @@ static bool trim_wait(const struct record_session *session, const struct record_
     const uint64_t to_ns = wait->ended_ns < cut_ns ? wait->ended_ns : cut_ns;
     const uint64_t part_ns = to_ns > from_ns ? to_ns - from_ns : 0;
     if (part_ns < wait->lasted_ns)
-        wait->weight =
-            (uint64_t)((double)wait->weight * (double)part_ns / (double)wait->lasted_ns);
+        wait->weight = (uint64_t)((double)wait->weight * (double)part_ns / (double)wait->lasted_ns);
     if (wait->woken_ns >= cut_ns)
         wait->woken_ns = 0;
     if (goes_on)
@@ -318,9 +317,20 @@ static int apply_sample(struct record_session *session, const struct model_recor
     return recording_sample(session->recording, record, event->row.id);
 }
 
+/* What tells when the targets ended: a recorder that gets no CPU learns of it later. */
+static void note_time(struct record_session *session, const struct model_record *record)
+{
+    const pid_t command = record_command_pid(session);
+    if (record->type == MODEL_RECORD_SAMPLE && record->time_ns < session->cut_ns)
+        session->sample_ns = record->time_ns;
+    if (record->type == MODEL_RECORD_EXIT && (!command || record->pid == command))
+        session->exit_ns = record->time_ns;
+}
+
 static int apply(struct record_session *session, const struct model_record *record)
 {
     struct record_event *event = &session->events.items[record->event];
+    note_time(session, record);
     switch (record->type) {
     case MODEL_RECORD_SAMPLE: return apply_sample(session, record, event);
     case MODEL_RECORD_LOST:
@@ -420,6 +430,7 @@ static int record_until_end(struct record_session *session, struct record_result
             return 0;
         }
         if (sampler_targets_ended(session->sampler, &result->wait_status)) {
+            session->targets_ended = true;
             result->has_wait_status = session->options.command != NULL;
             return 0;
         }
@@ -441,6 +452,7 @@ static int drain_all(struct record_session *session, struct sprof_error *error)
     sampler_watch(session->sampler, -1);
     control_server_close(&session->control);
     sampler_stop(session->sampler);
+    session->off_ns = sprof_clock_monotonic_ns();
     while ((drained = drain(session, SIZE_MAX)) == 0)
         if (recording_settle(session->recording, WAITING_BYTES))
             return sprof_error_memory(error);

@@ -47,6 +47,9 @@ struct record_session {
     uint64_t start_ns;                     /* CLOCK_MONOTONIC of the run's time 0 */
     _Atomic uint64_t end_ns;               /* 0: no end set */
     _Atomic uint64_t cut_ns;               /* samples from then on are another recording's */
+    uint64_t off_ns;                       /* when all sources had been stopped */
+    uint64_t exit_ns, sample_ns;           /* the last end of a target's thread, the last sample */
+    bool targets_ended;                    /* that has ended the recording */
     uint64_t stop_ns;                      /* when to pause; 0: no deadline */
     uint64_t next_flush_ns;
     uint64_t own_cpu_start_ns;

@@ -306,6 +306,37 @@ duration() {
     holds "$samples > 50 && $samples < 2200" "samples of one second, not of two and a half"
 }
 
+# The elapsed time is that of the program, also where sprof gets no CPU and learns of its end later. (An
+# agent's session knows no other time than that.)
+late() {
+    local how sprof program
+    for how in launched attached; do
+        rm -f began
+        # shellcheck disable=SC2016
+        local command=(bash -c 'while [ -e held ]; do sleep 0.02; done; touch began; exec sleep 0.5')
+        touch held
+        case $how in
+        launched) start "$SPROF" record -o t.db -- "${command[@]}" ;;
+        attached)
+            start "${command[@]}"
+            program=$child
+            start "$SPROF" record -o t.db -p "$program"
+            ;;
+        esac 2>err
+        sprof=$child
+        wait_until 60 has_begun t.db
+        rm held
+        wait_until 60 test -e began
+        kill -STOP "$sprof"
+        sleep 3
+        local begun=$EPOCHREALTIME
+        kill -CONT "$sprof"
+        wait "$sprof" || fail "$how: status $?"
+        holds "$(sql t.db "SELECT start_realtime_ns / 1e9 + duration_ns / 1e9 FROM run") < $begun - 1.5" "the end, $how"
+        rm t.db
+    done
+}
+
 append() {
     expect 0 "$SPROF" record -o t.db -- "$PROGRAMS/split" once 1500
     expect 0 "$SPROF" record -o t.db --append -- "$PROGRAMS/split" once 1500

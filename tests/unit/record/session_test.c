@@ -114,12 +114,28 @@ static void test_not_symbolized(void)
 /* A sampler that fails is no sampler that has nothing more: what is missing then was not lost in
  * the rings, and nobody would know. */
 static bool next_fails;
+static useconds_t next_takes_us; /* once */
 int __real_sampler_next(struct sampler *sampler, const struct model_record **record);
 int __wrap_sampler_next(struct sampler *sampler, const struct model_record **record);
 int __wrap_sampler_next(struct sampler *sampler, const struct model_record **record)
 {
     const int result = __real_sampler_next(sampler, record);
+    if (next_takes_us) {
+        usleep(next_takes_us);
+        next_takes_us = 0;
+    }
     return result == 1 && next_fails ? SPROF_ENOMEM : result;
+}
+
+/* Rings take long to be emptied where the machine is loaded. */
+static useconds_t drain_takes_us;
+void __real_sampler_stop(struct sampler *sampler);
+void __wrap_sampler_stop(struct sampler *sampler);
+void __wrap_sampler_stop(struct sampler *sampler)
+{
+    __real_sampler_stop(sampler);
+    next_takes_us = drain_takes_us;
+    drain_takes_us = 0;
 }
 
 static void test_a_failing_sampler(void)
@@ -134,6 +150,39 @@ static void test_a_failing_sampler(void)
     CU_ASSERT_EQUAL(result, SPROF_ENOMEM);
     CU_ASSERT_STRING_NOT_EQUAL(scene.error.message, "");
     fixture_close(&scene.made.fixture);
+}
+
+/* The elapsed time is that of sampling: what comes after the end of it has no samples. */
+static void test_a_long_drain(void)
+{
+    static const useconds_t drain_us = 1500000;
+    static const struct {
+        uint64_t duration_ns;
+        bool all_cpus;
+        const char *seconds;
+    } ways[] = {{0, false, "0.2"}, {200000000, false, "5"}, {0, true, "0.2"}};
+    for (size_t i = 0; i < sizeof ways / sizeof *ways; i++) {
+        struct scene scene;
+        scene_open(&scene);
+        scene.options.command = (char *[]){"/bin/sleep", (char *)ways[i].seconds, NULL};
+        scene.options.duration_ns = ways[i].duration_ns;
+        scene.options.ends_command = true;
+        scene.options.all_cpus = ways[i].all_cpus;
+        drain_takes_us = drain_us;
+        const uint64_t begin_ns = sprof_clock_monotonic_ns();
+        const int result = record(&scene);
+        const uint64_t all_us = (sprof_clock_monotonic_ns() - begin_ns) / 1000;
+        drain_takes_us = next_takes_us = 0;
+        if (!permitted(&scene, result))
+            return;
+        CU_ASSERT_EQUAL(result, 0);
+        char wanted[96];
+        snprintf(wanted, sizeof wanted,
+                 "SELECT duration_ns >= 190000000, duration_ns / 1000 + %u < %llu FROM v_run",
+                 drain_us, (unsigned long long)all_us);
+        ASSERT_HANDMADE(&scene.made, wanted, "1|1");
+        fixture_close(&scene.made.fixture);
+    }
 }
 
 /* == Appending == */
@@ -329,6 +378,7 @@ void sprof_suite_record_session(void)
     CU_add_test(suite, "a command", test_a_command);
     CU_add_test(suite, "not symbolized", test_not_symbolized);
     CU_add_test(suite, "a failing sampler", test_a_failing_sampler);
+    CU_add_test(suite, "a long drain", test_a_long_drain);
     CU_add_test(suite, "appended runs", test_appended_runs);
     CU_add_test(suite, "appending in another mode", test_appending_in_another_mode);
     CU_add_test(suite, "appending to an import", test_appending_to_an_import);
