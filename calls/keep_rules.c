@@ -296,10 +296,10 @@ static int refuse_rules(const struct calls_program *program, struct sprof_error 
         : program->points           ? "with call points, which are no calls"
         : options->max_overhead > 0 ? "with --max-overhead, which leaves some calls without times"
         : program->mode == TRACE_COVERAGE
-            ? "in mode coverage, which sees first calls: `sprof ctl mode stats` comes first"
+            ? "in mode coverage, which sees only first calls: run `sprof ctl mode stats` before"
         : program->log.has_rings && !calls_keeps(program)
-            ? "that began to log calls without rules, of which some may be open: give the first "
-              "rule when it starts (`sprof trace --mode log --keep RULE`)"
+            ? "that began to log without a rule: give the first rule at its start (`sprof trace "
+              "--mode log --keep RULE`)"
             : NULL;
     return reason
                ? sprof_error_set(error, SPROF_EUSAGE, 0, "no calls are kept in a trace %s", reason)

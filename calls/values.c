@@ -422,13 +422,12 @@ static void report_unbound(const struct calls_program *program, size_t rule)
     sprof_suggest_append(&near, &program->all->kept.near[rule]);
     if (!program->all->kept.has_described && (of->rule.test_count || of->rule.late_count))
         sprof_log_message(program->options.log, SPROF_LOG_WARNING,
-                          "--keep '%s': no function has debug information, so there are only arg1 "
-                          "to arg6 and errno, and no call is kept for that",
+                          "--keep '%s' keeps no call: no function has debug information, and rules "
+                          "without it can test only arg1 to arg6 and errno",
                           of->text);
     else
         sprof_log_message(program->options.log, SPROF_LOG_WARNING,
-                          "--keep '%s': by debug information no function %s, so no call is kept "
-                          "for that%s",
+                          "--keep '%s' keeps no call: by debug information no function %s%s",
                           of->text, calls_values_lack(&of->rule), near.text ? near.text : "");
     sprof_str_release(&near);
 }

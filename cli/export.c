@@ -39,7 +39,7 @@ static const struct cli_option options[] = {
      "whose format", FIELD(format), cli_set_profile_format},
     {"output", 'o', "FILE", "the file (sprof. and what the format ends in); -: standard output",
      FIELD(output), cli_set_text},
-    {"window", 0, "T", "with rows: costs are added up by windows of whole seconds (10s)",
+    {"window", 0, "T", "with rows: costs are added up in windows of so many whole seconds (10s)",
      FIELD(window_ns), cli_set_window},
     {"label", 'l', "KEY=VALUE",
      "with rows and otlp-*: service.name, service.version, host.name, any other", FIELD(labels),
@@ -67,6 +67,11 @@ static int check(const struct arguments *arguments, struct sprof_error *error)
                                formats.message);
     }
     const bool are_rows = arguments->format->kinds & REPORT_FLEET;
+    if (arguments->output && strstr(arguments->output, "://"))
+        return sprof_error_set(error, SPROF_EUSAGE, 0,
+                               "-o %s: that is an address, and -o names a file; `sprof push --to "
+                               "clickhouse+http://HOST:8123` sends recordings",
+                               arguments->output);
     if (arguments->window_ns && !are_rows)
         return sprof_error_set(error, SPROF_EUSAGE, 0, "--window belongs to -f rows");
     if ((arguments->user || arguments->without) && !are_rows)

@@ -150,7 +150,8 @@ const struct cli_command cli_fleet_command = {
     .operands = "init|check",
     .options = options,
     .details =
-        "`init` makes what is missing, by the version of the server, and changes nothing else.\n"
+        "`init` makes the tables and columns that are missing, as the server's version takes them.\n"
+        "A table `path` of an earlier sprof is made anew, with its rows. All else stays as it is.\n"
         "`check` compares, for each service, version, host and event, the samples that were\n"
         "recorded with those that are stored; exit status 1 where they differ.\n"
         "\"arriving\": rows of the last two minutes are there, more may come. \"cut\": a run is\n"

@@ -38,7 +38,7 @@ static const struct foreign options[] = {
     {"report", " -s ", "`--by KEY` chooses the rows, `--sort COLUMN` their order"},
     {"report", " --percent-limit --percent ", "`--min-percent P`"},
     {"report", " --top --rows ", "`-n ROWS`"},
-    {"report", " --flat ", "functions are the rows without it"},
+    {"report", " --flat ", "leave it out, rows are functions already"},
     {"report", " -f --csv --json --markdown ", "`--format csv`, `json` or `markdown`"},
     {"report", " --since --until --from --start ", "`--time FROM,TO`, in seconds from the start"},
     {"report", " --comm --comms --pid ", "`--process NAME|PID`"},

@@ -32,7 +32,7 @@ static int finish(const char *path, enum store_state state, struct cli_terminal 
                   struct sprof_error *error)
 {
     cli_say(terminal,
-            state == STORE_RECORDING ? "%s was left unfinished, its recorder is gone: finishing it"
+            state == STORE_RECORDING ? "%s was left unfinished, its recorder has ended: finishing it"
                                      : "%s has no names yet: finding them",
             path);
     const struct recording_derive_options options = {.log = &terminal->log};

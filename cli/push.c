@@ -39,7 +39,7 @@ static const struct cli_option options[] = {
     {"names", 0, "RECORDING",
      "send names for functions that were sent without: after `sprof symbolize`", FIELD(names),
      cli_set_text},
-    {"window", 0, "T", "costs are added up by windows of whole seconds (10s)", FIELD(window_ns),
+    {"window", 0, "T", "costs are added up in windows of so many whole seconds (10s)", FIELD(window_ns),
      cli_set_window},
     {"label", 'l', "KEY=VALUE", "service.name, service.version, host.name, any other",
      FIELD(labels), cli_add_label},

@@ -18,7 +18,7 @@ static const struct cli_option options[] = {
     CLI_SELECTION_OPTIONS,
     {"limit", 'n', "N", "at most so many samples or calls; 0: all (the default)", FIELD(limit),
      cli_set_number},
-    {"over", 0, "T", "of calls: only those that took at least so long, such as 10ms or 20us",
+    {"over", 0, "T", "of calls: only those that took T or longer, such as 10ms or 20us",
      FIELD(over_ns), cli_set_duration},
     {"full-names", 0, NULL, "of calls: functions with parameters and template arguments",
      FIELD(full_names), cli_set_flag},

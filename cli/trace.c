@@ -41,7 +41,7 @@ static int check_keep(const struct cli_trace_arguments *arguments, struct sprof_
         bool given;
         const char *option, *reason;
     } excluded[] = {
-        {arguments->mode == TRACE_COVERAGE, "mode coverage", "it sees first calls alone"},
+        {arguments->mode == TRACE_COVERAGE, "mode coverage", "it sees only first calls"},
         {arguments->mode == TRACE_LOG && arguments->paths, "mode log and --paths", one_of_both},
         {arguments->mode == TRACE_LOG && arguments->callers, "mode log and --callers", one_of_both},
         {arguments->backend == TRACE_UPROBE, "backend uprobe",

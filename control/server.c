@@ -41,7 +41,8 @@ int control_address(const char *output, struct sockaddr_un *address, int *direct
              slash ? output : ".");
     *directory_fd = open(directory, O_PATH | O_DIRECTORY | O_CLOEXEC);
     if (*directory_fd < 0)
-        return sprof_error_set(error, SPROF_ENOTFOUND, errno, "%s: %s", directory, strerror(errno));
+        return sprof_error_set(error, SPROF_ENOTFOUND, errno, "cannot open the directory %s: %s",
+                               directory, strerror(errno));
     const int result = address_in(*directory_fd, name, suffix, address, error);
     if (result)
         close(*directory_fd);
@@ -90,7 +91,8 @@ static int find_place(struct sprof_place *place, const char *path, struct sprof_
                                "with -o",
                                path);
     if (found)
-        return sprof_error_set(error, SPROF_ENOTFOUND, -found, "%s: %s", path, strerror(-found));
+        return sprof_error_set(error, SPROF_ENOTFOUND, -found,
+                               "cannot make the control socket %s: %s", path, strerror(-found));
     return 0;
 }
 

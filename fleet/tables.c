@@ -285,7 +285,7 @@ int fleet_tables_audit(struct fleet_link *link, uint64_t from_s, uint64_t until_
         result = parse_audit(line, &audit)
                      ? call(context, &audit)
                      : sprof_error_set(error, SPROF_EFORMAT, 0,
-                                       "%s: the answer is none of ClickHouse's: %.100s",
+                                       "%s does not answer as ClickHouse does: %.100s",
                                        link->options.target->url, line);
     }
     free(line);

@@ -179,7 +179,7 @@ static int take_any(struct inject_borrowed *borrowed, const struct inject_entran
     struct sprof_id_list threads = {0};
     int result =
         sprof_proc_threads(borrowed->pid, &threads) || !threads.count
-            ? sprof_error_set(error, SPROF_ENOTFOUND, 0, "process %d is gone", (int)borrowed->pid)
+            ? sprof_error_set(error, SPROF_ENOTFOUND, 0, "process %d has ended", (int)borrowed->pid)
             : SPROF_ESTATE;
     for (int rank = 0; rank < 3 && result == SPROF_ESTATE; rank++)
         for (size_t i = 0; i < threads.count && result == SPROF_ESTATE; i++) {
@@ -297,8 +297,9 @@ static int give_up(struct inject_borrowed *borrowed, const struct arch_remote *e
     }
     abandon(borrowed);
     return sprof_error_set(error, SPROF_ESTATE, 0,
-                           "process %d: a call of its loader does not return; a thread may hold "
-                           "the loader's lock",
+                           "process %d: its loader does not return from loading the agent; a "
+                           "thread may hold the loader's lock\ntry again later, or trace it from "
+                           "its start: sprof trace -- COMMAND",
                            (int)borrowed->pid);
 }
 

@@ -25,7 +25,7 @@ static int check_state(pid_t pid, struct sprof_error *error)
                                "strace, or another sprof that is just beginning)\nend that first",
                                (int)pid, value);
     if (!sprof_proc_status_read(pid, &status))
-        return sprof_error_set(error, SPROF_ENOTFOUND, 0, "process %d is gone", (int)pid);
+        return sprof_error_set(error, SPROF_ENOTFOUND, 0, "process %d has ended", (int)pid);
     if (status.state == 'T' || status.state == 't')
         return sprof_error_set(error, SPROF_ESTATE, 0,
                                "cannot trace process %d: it is stopped\ncontinue it first: `kill "

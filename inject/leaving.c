@@ -103,7 +103,7 @@ int inject_leaving_open(struct inject_leaving *leaving, struct sprof_error *erro
         return 0;
     const int errnum = errno;
     if (inject_memory_is_gone(pid))
-        return sprof_error_set(error, SPROF_ENOTFOUND, 0, "process %d is gone", (int)pid);
+        return sprof_error_set(error, SPROF_ENOTFOUND, 0, "process %d has ended", (int)pid);
     return sprof_error_set(error, SPROF_EPERMISSION, errnum,
                            "the probes in process %d are off, and stay: its memory may not be "
                            "written any more (%s), as when it has changed its user, or forbids it "

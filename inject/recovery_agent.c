@@ -79,8 +79,8 @@ int inject_recover_agent(pid_t pid, const struct sprof_log *log, struct sprof_er
         result = inject_recovery_wait(pid, error);
     if (!result && inject_has_mapping(pid, "/memfd:" PROBE_MEMORY_NAME))
         result = sprof_error_set(error, SPROF_ESTATE, 0,
-                                 "process %d has just got memory that it shares with sprof: "
-                                 "another sprof begins to trace it\ntry again in a few seconds",
+                                 "another sprof is just beginning to trace process %d\ntry "
+                                 "again in a few seconds",
                                  (int)pid);
     if (!result && inject_is_raw(pid))
         left_open = inject_raw_left_open(pid, library);

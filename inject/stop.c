@@ -304,7 +304,7 @@ static int ask_process(struct inject_stop *stop, pid_t pid, struct sprof_error *
     DIR *directory = opendir(path);
     if (!directory)
         return pid == stop->pid
-                   ? sprof_error_set(error, SPROF_ENOTFOUND, errno, "process %d is gone", (int)pid)
+                   ? sprof_error_set(error, SPROF_ENOTFOUND, errno, "process %d has ended", (int)pid)
                    : 0;
     for (struct dirent *entry; result >= 0 && (entry = readdir(directory));) {
         const pid_t tid = (pid_t)strtol(entry->d_name, NULL, 10);

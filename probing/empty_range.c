@@ -48,10 +48,10 @@ static int find_missed(struct missed *missed, const struct probing_program *prog
 static void append_missed(const struct missed *missed, struct sprof_str *out)
 {
     if (missed->without == 1) {
-        sprof_str_appendf(out, ", but %.100s, which has none", missed->name);
+        sprof_str_appendf(out, ": %.100s has none", missed->name);
     } else if (missed->without) {
-        sprof_str_appendf(out, ", but %zu that have none, as %.100s", missed->without,
-                          missed->name);
+        sprof_str_appendf(out, ": %zu functions have none, such as %.100s",
+                          missed->without, missed->name);
     } else if (missed->near.count) {
         sprof_suggest_append(out, &missed->near);
     } else if (missed->near_without.count) {
@@ -79,8 +79,8 @@ static const char *why_none(const struct probing_program *program)
     const struct probing_program *any =
         program->group->programs.count ? program->group->programs.items[0] : program;
     if (any->way->only_embedded)
-        return "a process that listens has the probes of its files, of which those are used that "
-               "were chosen when the trace began";
+        return "a process that listens has only the probes in its files, and a trace uses those that "
+               "were chosen when it began";
     if (!any->way->has_agent || options->children || options->all_points)
         return "by uprobes, with --children and with --all-points, probes are placed when the "
                "trace begins: choose more with --function or --module, and switch them off until "

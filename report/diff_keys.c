@@ -58,7 +58,7 @@ int report_diff_check_renamings(const struct diff_comparison *comparison, struct
             continue;
         if (comparison->renamed_met[1] >> i & 1)
             return sprof_error_set(error, SPROF_EUSAGE, 0,
-                                   "--map %s: the recording before stands first: `--map %s=%.*s`",
+                                   "--map %s: the name in the recording before comes first: `--map %s=%.*s`",
                                    renamed[i], renamed[i] + length + 1, length, renamed[i]);
         return sprof_error_set(error, SPROF_EUSAGE, 0,
                                "--map %s: no module is called '%.*s' in the recording before; "

@@ -137,10 +137,17 @@ static int error_of(const struct parser *parser, const struct rules_keep_test *t
     return found;
 }
 
+/* Whether a value is compared that is called as the condition on time. */
+static bool is_over(const struct rules_keep_test *test)
+{
+    return test->name && test->name_length == 4 && !memcmp(test->name, "over", 4);
+}
+
 /* Reads "7", "3..9", "null", "true", "false", or an error's name. */
 static int read_value(struct parser *parser, struct rules_keep_test *test, enum comparison how)
 {
-    static const char wanted[] = "a number, a range as in 3..9, `null`, `true` or `false`";
+    static const char wanted[] = "a number, a range as in 3..9, `null`, `true` or `false`",
+                      over[] = "a number; a time stands without the sign: `over 20ms`";
     const char *text = parser->text + parser->at, *end = text + parser->length,
                *dots = parser->length ? memmem(text, parser->length, "..", 2) : NULL;
     const bool is_true = is_word(parser, "true"),
@@ -159,6 +166,7 @@ static int read_value(struct parser *parser, struct rules_keep_test *test, enum 
              : !is_zero && !error && !rules_number(text, parser->length, &low))
         return refuse(parser, parser->at,
                       rules_keep_is_errno(test) ? "a number, or an error's name as in ENOENT"
+                      : is_over(test)           ? over
                                                 : wanted);
     if (is_equal || how == MORE || how == AT_LEAST)
         set_low(test, low, how == MORE);

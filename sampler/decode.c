@@ -4,6 +4,7 @@
 #include "arch/arch.h"
 #include "sampler/compat.h"
 
+#include <assert.h>
 #include <string.h>
 
 /* Samples begin: header, identifier, ip, pid and tid, time, cpu, period. */
@@ -43,8 +44,7 @@ int sampler_layouts_add(struct sampler_layouts *layouts, struct sampler_layout l
             layouts->items[i].has_stack == layout.has_stack &&
             layouts->items[i].has_raw == layout.has_raw)
             return (int)i;
-    if (layouts->count == SAMPLER_LAYOUTS_MAX)
-        return SPROF_ELIMIT;
+    assert(layouts->count < SAMPLER_LAYOUTS_MAX);
     layouts->items[layouts->count] = layout;
     return (int)layouts->count++;
 }

@@ -19,7 +19,7 @@ struct sampler_weight {
 };
 
 /* The layouts of one source's samples, by the event that writes them. Zero is valid: none. */
-enum { SAMPLER_LAYOUTS_MAX = 8 };
+enum { SAMPLER_LAYOUTS_MAX = 8 }; /* all that the three optional parts permit */
 struct sampler_layouts {
     struct sampler_layout items[SAMPLER_LAYOUTS_MAX];
     size_t count;
@@ -27,7 +27,7 @@ struct sampler_layouts {
     struct sprof_map weights;  /* identifier → a struct sampler_weight, packed */
 };
 
-/* Events have this layout from now on, beside those known. Returns its index, or SPROF_ELIMIT. */
+/* Events have this layout from now on, beside those known. Returns its index. */
 int sampler_layouts_add(struct sampler_layouts *layouts, struct sampler_layout layout);
 
 /* The event with this identifier has that layout. Returns 0 or SPROF_ENOMEM. */

@@ -96,7 +96,7 @@ static int check_owner(int fd, const char *path, const uid_t *uid, uint64_t star
     if (is_older(&status, start_ns))
         return sprof_error_set(
             error, SPROF_ENOTFOUND, 0,
-            "%s is older than the process, so another one wrote it, and was not read", path);
+            "%s is older than the process, so another process wrote it: it is not read", path);
     return 0;
 }
 

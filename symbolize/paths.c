@@ -84,8 +84,8 @@ static bool has_place(Dwarf_Die *die, uint64_t *address, const char **why)
     for (size_t i = 0; i < count; i++)
         if (operations[i].atom == DW_OP_GNU_push_tls_address ||
             operations[i].atom == DW_OP_form_tls_address) {
-            *why = "is another one in each thread, and is not read: capture it by a pointer that "
-                   "leads to it, or note it in the program by sprof_note() of <sprof.h>";
+            *why = "is another variable in each thread, and is not read: capture it by a pointer "
+                   "that leads to it, or note it in the program by sprof_note() of <sprof.h>";
             return false;
         }
     if (count != 1)

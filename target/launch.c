@@ -45,7 +45,7 @@ static int command_error(struct sprof_error *error, const char *name, int errnum
                                    "%s: command not found: no such file", name);
         return sprof_error_set(error, SPROF_ENOCOMMAND, errnum,
                                "%s: command not found in PATH; give its path, such as ./%s, or "
-                               "`sh -c '%s …'` if it is of the shell",
+                               "`sh -c '%s …'` if it is a command of the shell",
                                name, name, name);
     case EISDIR:
         return sprof_error_set(error, SPROF_ENOEXEC, errnum,

@@ -234,7 +234,7 @@ int uprobe_kernel_attach(struct uprobe_kernel *kernel, const char *path,
         return sprof_error_memory(error);
     }
     if (fd == -ESRCH)
-        return sprof_error_set(error, SPROF_ENOTFOUND, ESRCH, "process %d is gone", (int)pid);
+        return sprof_error_set(error, SPROF_ENOTFOUND, ESRCH, "process %d has ended", (int)pid);
     if (fd == -EPERM || fd == -EACCES || fd == -ENOMEM || fd == -EMFILE || fd == -ENOENT)
         return explain(-fd, "place uprobes", error);
     if (count == 1) {

@@ -48,7 +48,7 @@ CREATE TABLE IF NOT EXISTS sprof.function
 ENGINE = ReplacingMergeTree(named)
 ORDER BY function_key;
 
--- Paths of one service lie together. Those that are of no service came without one: they may be of any.
+-- Paths of one service lie together. A path without a service came from an earlier sprof: it may belong to any service.
 CREATE TABLE IF NOT EXISTS sprof.path
 (
     service String,

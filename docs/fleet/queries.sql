@@ -1,5 +1,5 @@
--- Questions to the tables of clickhouse.sql and clickhouse-18.sql. The service is shop; its versions are 1.3 and 1.4.
--- Paths of no service may be of any, so questions about one read these, too.
+-- Queries for the tables of clickhouse.sql and clickhouse-18.sql. The service is shop; its versions are 1.3 and 1.4.
+-- A path without a service may belong to any service, so queries about one service read these paths, too.
 -- Group by key and never by name: a stack that holds two functions of one name would count twice.
 
 -- 1. The functions that cost most with all they call, of all services.

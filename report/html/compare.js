@@ -245,7 +245,7 @@ class CompareView {
         if (gone < 0 || come < 0 || before[gone] < 0.1 * base.total || now[come] < 0.1 * profile.total)
             return null;
         const map = `${data.modules[gone].name}=${data.modules[come].name}`;
-        return element('span', {class: 'warning'}, `${data.modules[gone].name} is in the first recording alone, ${data.modules[come].name} in the last alone: ` +
+        return element('span', {class: 'warning'}, `${data.modules[gone].name} is only in the first recording, ${data.modules[come].name} only in the last: ` +
             `if they are one program, sprof html --map ${quoted(map)} compares them`);
     }
 

@@ -103,7 +103,7 @@ static int open_layouts(struct sampler_layouts *layouts)
 {
     const int bare = sampler_layouts_add(layouts, (struct sampler_layout){0});
     const int stack = sampler_layouts_add(layouts, (struct sampler_layout){.has_stack = true});
-    return bare < 0 || stack < 0 || sampler_layouts_bind(layouts, AGENT_EVENT_BARE, bare) ||
+    return sampler_layouts_bind(layouts, AGENT_EVENT_BARE, bare) ||
                    sampler_layouts_bind(layouts, AGENT_EVENT_STACK, stack)
                ? SPROF_ENOMEM
                : 0;

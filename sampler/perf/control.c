@@ -99,8 +99,6 @@ static int replace_events(struct perf_source *source, const struct perf_config *
                           struct sprof_error *error)
 {
     const int layout = sampler_layouts_add(&source->layouts, config->layout);
-    if (layout < 0)
-        return sprof_error_set(error, SPROF_ELIMIT, 0, "too many layouts of samples");
     const int result = source->scope == SAMPLER_SCOPE_TASK
                            ? perf_attach_again(source, config, layout)
                            : replace_cpu_events(source, config, layout);

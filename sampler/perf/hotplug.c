@@ -139,7 +139,7 @@ static bool take_back(struct perf_source *source, size_t cpu)
 {
     struct sprof_id_list fds = {0};
     const int layout = sampler_layouts_add(&source->layouts, source->config.layout);
-    if (layout < 0 || !open_events(source, cpu, &fds)) {
+    if (!open_events(source, cpu, &fds)) {
         close_all(&fds);
         return false;
     }

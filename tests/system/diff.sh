@@ -199,7 +199,7 @@ renamed)
     "$SPROF" diff a1.db b1.db >"$work/out" || fail "no comparison"
     grep -q 'old is only before, new only after: if they are one, `--map old=new`' "$work/out" || fail "no word of --map"
     # A renaming that is of no module is said to be none.
-    for wrong in "new=old|stands first: .--map old=new." "nix=new|no module is called 'nix'"; do
+    for wrong in "new=old|before comes first: .--map old=new." "nix=new|no module is called 'nix'"; do
         "$SPROF" diff a1.db b1.db --map "${wrong%|*}" >/dev/null 2>"$work/err" && fail "--map ${wrong%|*} is taken"
         grep -q "${wrong#*|}" "$work/err" || fail "--map ${wrong%|*}: $(cat "$work/err")"
     done

@@ -492,6 +492,8 @@ refused)
     refused 'cannot open' .
     "$SPROF" export -f folded a.db -o x --window 5s 2>err && fail "--window with folded"
     grep -q 'window belongs to -f rows' err || fail "$(cat err)"
+    "$SPROF" export -f rows a.db -o http://127.0.0.1:9 2>err && fail "an address is a directory"
+    grep -q 'is an address, and -o names a file; `sprof push --to' err || fail "$(cat err)"
     "$SPROF" export -f rows --native a.db -o - >out 2>err && fail "--native as a stream"
     grep -q 'a file for each table' err || fail "$(cat err)"
     "$SPROF" export -f folded a.db -o x --native 2>err && fail "--native with folded"

@@ -284,7 +284,7 @@ EOF
             --capture '^inner: last.name, *last.count' -- ./gone
         shown gone.db | grep 'n = 0\|^inner.* = 0 ' >out
         diff wanted.txt out >differs || fail "other values with $level: $(cat differs)"
-        for wrong in "text/'text' is a local variable, which is gone .*sprof_note" "mine/'mine' is another one in each thread.*sprof_note"; do
+        for wrong in "text/'text' is a local variable, which is gone .*sprof_note" "mine/'mine' is another variable in each thread.*sprof_note"; do
             "$SPROF" trace -o none.db --overwrite --keep 'every 1 : ^outer' --capture "^outer: ${wrong%%/*}" -- ./gone >wrong 2>&1
             tr '\n' ' ' <wrong | grep -q -- "${wrong#*/}.*  ^outer: ${wrong%%/*} .* ^ " || fail "no cure for '${wrong%%/*}': $(cat wrong)"
         done

@@ -711,8 +711,8 @@ bad)
     trace --rest off
     ctl 2 probe +wrok && said 'near it: work'
     ctl 2 probe +^serev && said 'near it: serve \(without a probe\)' # it was not chosen
-    ctl 2 probe '+^serve$' && said 'but serve, which has none'
-    ctl 2 probe '+^(serve|answer)$' && said 'but 2 that have none, as (serve|answer)'
+    ctl 2 probe '+^serve$' && said 'a probe: serve has none'
+    ctl 2 probe '+^(serve|answer)$' && said '2 functions have none, such as (serve|answer)'
     ctl 2 probe '+^spare\.cold$' && said 'no function that has a probe$' # nor can it have one
     ctl 2 probe '+^$' && said 'no function that has a probe$'
     ctl 2 probe '-#2' && said 'no range #2.* shows 1'

@@ -139,7 +139,7 @@ static void test_gone(void)
     waitpid(child, NULL, 0);
     process.pid = child;
     CU_ASSERT_EQUAL(inject_leaving_open(&leaving, &error), SPROF_ENOTFOUND);
-    CU_ASSERT_PTR_NOT_NULL(strstr(error.message, "is gone"));
+    CU_ASSERT_PTR_NOT_NULL(strstr(error.message, "has ended"));
     CU_ASSERT_EQUAL(inject_leaving_read_maps(&leaving), 0);
     CU_ASSERT_EQUAL(leaving.texts.count, 0);
     inject_leaving_release(&leaving);

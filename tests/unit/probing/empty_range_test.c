@@ -50,11 +50,11 @@ static void test_names(void)
     CU_ASSERT_TRUE(says("pasre_line", "`pasre_line` finds no function that has a probe", ""));
     CU_ASSERT_TRUE(says("parse_lime", "; near it: parse_line", ""));
     CU_ASSERT_TRUE(says("^lefd_out$", "; near it: left_out (without a probe)", ""));
-    CU_ASSERT_TRUE(says("left_out", ", but left_out, which has none", "modules that --module"));
-    CU_ASSERT_TRUE(says("too_short", ", but too_short, which has none",
+    CU_ASSERT_TRUE(says("left_out", ": left_out has none", "modules that --module"));
+    CU_ASSERT_TRUE(says("too_short", ": too_short has none",
                         "none can be placed there: `sprof probes --refused -p 42` says why"));
-    CU_ASSERT_TRUE(says("_out$|short", ", but 2 that have none, as left_out", "modules that"));
-    CU_ASSERT_TRUE(says("children:left_out:3", "`left_out` finds no", ", but left_out, which"));
+    CU_ASSERT_TRUE(says("_out$|short", ": 2 functions have none, such as left_out", "modules that"));
+    CU_ASSERT_TRUE(says("children:left_out:3", "`left_out` finds no", ": left_out has"));
     CU_ASSERT_EQUAL(probing_refuse_empty_range(&made.session, "([", &error), SPROF_EUSAGE);
     CU_ASSERT_PTR_NULL(strstr(error.message, "finds no function")); /* it is no expression */
     made_end(&made);
@@ -87,7 +87,7 @@ static void test_meanings(void)
 static void test_reasons(void)
 {
     begin(&listens);
-    CU_ASSERT_TRUE(says("left_out", "a process that listens has the probes of its files", ""));
+    CU_ASSERT_TRUE(says("left_out", "a process that listens has only the probes in its files", ""));
     made_end(&made);
     begin(&kernel);
     CU_ASSERT_TRUE(says("left_out", "by uprobes, with --children and with --all-points", ""));
@@ -137,8 +137,8 @@ static void test_later_programs(void)
     CU_ASSERT_PTR_NULL(answer.text); /* all of them are older */
     CU_ASSERT_EQUAL(probing_ranges_append_empty(&made.session, 4, &answer, &error), 0);
     CU_ASSERT_STRING_EQUAL(answer.text,
-                           "\n`left_out` finds no function that has a probe, but left_out, which "
-                           "has none; it holds for programs that are executed from now on");
+                           "\n`left_out` finds no function that has a probe: left_out has none; it "
+                           "holds for programs that are executed from now on");
     sprof_str_release(&answer);
     CU_ASSERT_EQUAL(probing_ranges_append_empty(&made.session, 0, &answer, &error), 0);
     CU_ASSERT_PTR_NOT_NULL(strstr(answer.text, "\n`parse_lime` finds"));

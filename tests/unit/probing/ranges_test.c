@@ -127,7 +127,7 @@ static void test_refused(void)
         {"-#1;2", "is no list of numbers"},
         {"+#99999999999999999999999", "is no list of numbers"},
         {"-alpha +alhpa", "`alhpa` finds no function that has a probe; near it: alpha"},
-        {"-alpha +delta", "but delta, which has none\nnone can be placed there: "
+        {"-alpha +delta", "a probe: delta has none\nnone can be placed there: "
                           "`sprof probes --refused -p 4711` says why"},
         {"-alpha +(", "("},
         {"-alpha +100-200", "addresses begin with 0x"},
@@ -162,7 +162,7 @@ static void test_why_none(void)
         bool has_all_spares;
         const char *said;
     } cases[] = {
-        {&listens, 0, true, "a process that listens has the probes of its files"},
+        {&listens, 0, true, "a process that listens has only the probes in its files"},
         {&by_kernel, 0, true, "by uprobes, with --children"},
         {&backend, TRACE_NEVER, true, "with --rest off probes are placed when the trace begins"},
         {&backend, 0, false, "the program has too many functions"},

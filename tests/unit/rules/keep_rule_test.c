@@ -268,6 +268,8 @@ static void test_places(void)
                  {"over 20", "a time", 5},
                  {"over 1e400s", "a time", 5},
                  {"over -1ms", "a time", 5},
+                 {"over > 20ms", "`over 20ms`", 7},
+                 {"size > 20ms", "a range", 7},
                  {"self 1ms", "`over T`", 5},
                  {"throws every 2", "`and`", 13},
                  {"throws and", "a condition", 10},

@@ -187,7 +187,7 @@ static void test_nothing_there(void)
     CU_ASSERT_EQUAL(uprobe_kernel_attach(&kernel, "/proc/self/exe", &site, 1, ended, probed_refuse,
                                          &refused, &error),
                     SPROF_ENOTFOUND);
-    CU_ASSERT_PTR_NOT_NULL(strstr(error.message, "is gone"));
+    CU_ASSERT_PTR_NOT_NULL(strstr(error.message, "has ended"));
     CU_ASSERT(uprobe_kernel_attach(&kernel, "/no/such/file", &site, 1, getpid(), probed_refuse,
                                    &refused, &error) < 0);
     CU_ASSERT_EQUAL(refused, 0);
