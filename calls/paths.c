@@ -100,7 +100,9 @@ static int read_node(struct calls_program *program, struct calls_thread *thread,
     struct calls_cell *cell = &path->cell;
     const uint64_t calls = path->now.calls - path->base_calls;
     const int64_t self = (int64_t)((uint64_t)path->now.self - (uint64_t)path->base_self);
-    if (!calls || (cell->calls == calls && cell->ended == path->now.ended))
+    /* Time of calls outside without a node comes while the caller's call is open. */
+    if (!calls ||
+        (cell->calls == calls && cell->ended == path->now.ended && cell->phase_self == self))
         return 0;
     cell->calls = calls;
     cell->ended = path->now.ended;

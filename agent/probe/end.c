@@ -88,11 +88,11 @@ static inline void add_outside_path(const struct thread *thread, const struct pr
             ? node_below(thread, caller, (uint32_t)(stat - thread->stats), extras & PROBE_SPARE)
             : 0;
     struct probe_node *node = &thread->nodes[below ? below : caller];
+    add((uint64_t *)&node->self, self);
     if (below) {
         add(&node->calls, 1);
         add(&node->ended, 1);
     }
-    add((uint64_t *)&node->self, self);
 }
 
 /* A call outside the modules: its self time is its caller's time outside. */

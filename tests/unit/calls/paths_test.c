@@ -93,6 +93,10 @@ static void test_nodes(void)
     nodes_of()[7].self = 90;
     CU_ASSERT_EQUAL(read_paths(), 1);
     CU_ASSERT_EQUAL(calls_cell_of(thread_of(), OUTER)->path_self, 90);
+    nodes_of()[5].self = 35; /* the number of calls came before their time, or without it */
+    CU_ASSERT_EQUAL(read_paths(), 1);
+    CU_ASSERT_EQUAL(calls_cell_of(thread_of(), INNER)->path_self, 35);
+    CU_ASSERT_EQUAL(read_paths(), 0);
     CU_ASSERT_EQUAL(calls_clear_paths(&made.session, thread_of(), 0), 0);
     CU_ASSERT_EQUAL(read_paths(), 0);
     nodes_of()[5].calls = nodes_of()[5].ended = 4;
