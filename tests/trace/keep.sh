@@ -123,7 +123,6 @@ END
     expect 1 "$SPROF" ctl -i t.db keep 'nonsense = 3'
     expect 2 "$SPROF" ctl -i t.db keep '-#1'
     expect 2 "$SPROF" ctl -i t.db keep '-over 20ms'
-    expect 2 "$SPROF" ctl -i t.db mode log
     expect 0 "$SPROF" ctl -i t.db keep --format csv
     cut -d, -f1,2,4-8 out | tr -d '\r' >listed
     cat >wanted <<'END'
@@ -292,7 +291,7 @@ for rows in sys.stdin.read().replace("]\n[", "]\0[").split("\0"):
 class Circl$|no function is a method of such a class, or of one that derives from it.*near it: Circle
 class Nothing|no function is a method of such a class
 below nothing|below 'nothing' finds none of the functions
-changed n : ^inner|in inner(int): it is passed in registers, so it cannot change
+changed n : ^inner|in inner: it is passed in registers, so it cannot change
 q->stat = 3 : ^run|'Query' has no such field that is made of bytes; near it: state
 n = "x" : ^inner|it is no text
 count > 20 : ^run|it is a reference: a \* before it
