@@ -33,13 +33,17 @@ static size_t length_to_colon(const char *text)
     return at;
 }
 
-/* The conditions: what stands before the functions. */
-static const char *conditions_of(struct sprof_arena *arena, const char *text)
+size_t report_keep_conditions_length(const char *text)
 {
     size_t length = length_to_colon(text);
     while (length && text[length - 1] == ' ')
         length--;
-    const char *copy = sprof_arena_copy(arena, text, length);
+    return length;
+}
+
+static const char *conditions_of(struct sprof_arena *arena, const char *text)
+{
+    const char *copy = sprof_arena_copy(arena, text, report_keep_conditions_length(text));
     return copy ? report_utf8_copy(arena, copy) : NULL;
 }
 

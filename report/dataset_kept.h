@@ -3,6 +3,7 @@
 #define SPROF_REPORT_DATASET_KEPT_H
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 /* A rule of `sprof trace --keep`, and a call that met one, or that is the caller of such a call. */
@@ -12,6 +13,9 @@ struct report_keep_rule {
     const char *text, *conditions; /* all of it; what stands before the functions */
     uint64_t fired, dropped;       /* as in struct store_keep_rule */
 };
+/* The length of a rule's conditions, which stand before its functions and load. */
+size_t report_keep_conditions_length(const char *text);
+
 struct report_kept_call {
     uint32_t run;            /* its place in `runs` */
     uint32_t number, caller; /* numbers in its run; caller 0: none */

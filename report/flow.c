@@ -1,15 +1,18 @@
 /* The flow of calls that were logged one by one, or kept: thread after thread, in the order in
  * which they began, indented by depth, with durations and exits. */
 #include "names/names.h"
+#include "report/kept_logged.h"
 #include "report/report.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-/* Of calls in a log, and of those that rules have kept, too. */
+#define KEPT_WHY "coalesce(" REPORT_WHY("b.rules") ", 'caller of kept')"
+/* Of calls in a log, and of those that rules have kept, too. Behind `conditions`. */
 static const char logged_sql[] =
-    "WITH kept AS MATERIALIZED (SELECT thread_id, function_id, start_ns, call_id, coalesce(rules, "
-    "'caller of kept') AS why FROM v_kept_call WHERE run_id = %1$u) "
+    ", kept AS MATERIALIZED (SELECT k.thread_id, k.function_id, k.start_ns, call_id, " KEPT_WHY
+    " AS why FROM v_kept_call k JOIN kept_call b ON b.run_id = k.run_id AND b.number = k.call_id "
+    "WHERE k.run_id = %1$u) "
     "SELECT c.call_id, c.depth, c.pid, c.tid, c.thread, c.function, c.module, c.start_ns, "
     "c.duration_ns, c.self_ns, c.exit, word1, word2, word3, word4, word5, word6, c.running_ns, "
     "c.waiting_ns, c.ready_ns, k.why, k.call_id AS kept_id, "
@@ -398,6 +401,8 @@ int report_flow_write(FILE *out, struct store *store, uint32_t run,
         release(&showing);
         return status;
     }
+    sprof_str_append(&sql, "WITH ");
+    status = report_kept_conditions(store, run, &sql, error);
     sprof_str_appendf(&sql, logged_sql, run, STORE_AFTER);
     if (selection->thread)
         append_thread(&sql, selection->thread);
@@ -407,9 +412,10 @@ int report_flow_write(FILE *out, struct store *store, uint32_t run,
     sprof_str_appendf(&sql, " ORDER BY c.thread_id, c.start_ns, depth LIMIT %llu",
                       options->limit ? (unsigned long long)options->limit
                                      : (unsigned long long)INT64_MAX);
-    status = sql.failed ? sprof_error_memory(error)
-             : is_text  ? store_query(store, sql.text, show_call, &showing, error)
-                        : report_query(out, store, sql.text, NUMBERS, &style, error);
+    if (!status)
+        status = sql.failed ? sprof_error_memory(error)
+                 : is_text  ? store_query(store, sql.text, show_call, &showing, error)
+                            : report_query(out, store, sql.text, NUMBERS, &style, error);
     sprof_str_clear(&sql);
     sprof_str_appendf(&sql, "SELECT sum(not_logged) FROM probe_ledger WHERE run_id = %u", run);
     if (!status && is_text)

@@ -1,6 +1,10 @@
 /* Finds the kept call that a row of a log is about, too. */
 #include "report/kept_logged.h"
 
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
 static uint64_t key_of(uint32_t thread, uint32_t function, uint64_t start_ns)
 {
     const uint64_t words[] = {thread, function, start_ns};
@@ -42,4 +46,30 @@ const struct report_kept_call *report_kept_logged_find(const struct report_kept_
                    function = report_dataset_function_of(dataset, function_id);
     const uint64_t *place = sprof_map_get(&logged->places, key_of(thread, function, start_ns));
     return place ? &dataset->kept.calls.items[*place - 1] : NULL;
+}
+
+static int append_conditions(void *context, int count, char *const *values, char *const *names)
+{
+    struct sprof_str *sql = context;
+    (void)names;
+    if (count != 2 || !values[0] || !values[1])
+        return SPROF_EFORMAT;
+    char *conditions = strndup(values[1], report_keep_conditions_length(values[1]));
+    sprof_str_appendf(sql, ", (%s, ", values[0]);
+    const int result = conditions ? store_quote(sql, conditions) : SPROF_ENOMEM;
+    free(conditions);
+    sprof_str_append(sql, ")");
+    return result;
+}
+
+int report_kept_conditions(struct store *store, uint32_t run, struct sprof_str *sql,
+                           struct sprof_error *error)
+{
+    char rules[100];
+    snprintf(rules, sizeof rules,
+             "SELECT number, text FROM keep_rule WHERE run_id = %u ORDER BY number", run);
+    sprof_str_append(sql, "conditions(number, text) AS (VALUES (0, '')"); /* no bit is its */
+    const int status = store_query(store, rules, append_conditions, sql, error);
+    sprof_str_append(sql, ")");
+    return status;
 }

@@ -3,6 +3,7 @@
 #define SPROF_REPORT_KEPT_LOGGED_H
 
 #include "report/dataset.h"
+#include "store/store.h"
 
 /* Kept calls of a run by thread, function and start, which both rows of a call share. */
 struct report_kept_logged {
@@ -21,5 +22,15 @@ void report_kept_logged_release(struct report_kept_logged *logged);
 const struct report_kept_call *report_kept_logged_find(const struct report_kept_logged *logged,
                                                        uint32_t thread_id, uint32_t function_id,
                                                        uint64_t start_ns);
+
+/* Appends a part of a WITH clause: `conditions`, what stands in each rule before its functions, of
+ * which REPORT_WHY makes what a call was kept for. */
+int report_kept_conditions(struct store *store, uint32_t run, struct sprof_str *sql,
+                           struct sprof_error *error);
+
+/* SQL: the conditions that a call with these bits has met, as report_kept_reason names them; NULL:
+ * only a caller. */
+#define REPORT_WHY(rules)                                                                          \
+    "(SELECT group_concat(text, ', ') FROM conditions WHERE (" rules ") >> (number - 1) & 1)"
 
 #endif

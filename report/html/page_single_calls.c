@@ -1,5 +1,6 @@
 /* Writes single calls of each run: those that were logged, or else those that rules have kept. */
 #include "report/html/page.h"
+#include "report/kept_logged.h"
 #include "report/kept_tree.h"
 #include "report/utf8_text.h"
 
@@ -84,27 +85,33 @@ static const char logged_sql[] =
     " WHERE run_id = %1$u GROUP BY request)"
 #define ENDED_AND_WHY(call)                                                                        \
     " " call ".exit || coalesce((SELECT ' ' || substr(value, 1, 120)" VALUES_OF                    \
-    "position = %5$d), ''), rules," LIST_OF "BETWEEN 1 AND %4$d - 1 ORDER BY position)),"          \
+    "position = %5$d), ''), why," LIST_OF "BETWEEN 1 AND %4$d - 1 ORDER BY position)),"            \
     " (SELECT substr(value, 1, 120)" VALUES_OF "position = 0)," LIST_OF                            \
     "BETWEEN %4$d AND %5$d - 1 ORDER BY position)),"
+#define KEPT(how, why)                                                                             \
+    ", k AS " how "(SELECT c.*, " why " AS why FROM v_kept_call c JOIN kept_call b ON b.run_id = " \
+    "c.run_id AND b.number = c.call_id WHERE c.run_id = %1$u) SELECT "
+#define REASON REPORT_WHY("b.rules")
+#define REASON_OR_CALLER "coalesce(" REASON ", 'caller of kept')"
+#define OF_KEPT KEPT("", REASON)
+#define OF_LOGGED KEPT("MATERIALIZED ", REASON_OR_CALLER)
+#define KEPT_ENDED ENDED_AND_WHY("k")
+#define LOGGED_ENDED ENDED_AND_WHY("c")
 static const char kept_sql[] =
-    "WITH " LABELS "SELECT thread_id, function_id, start_ns, duration_ns, self_ns," ENDED_AND_WHY(
-        "k") " call_id, caller_id, NULL, request || coalesce(' ' || label, ''), waiting_ns, "
-             "ready_ns"
-             " FROM v_kept_call k LEFT JOIN labels ON labels.id = k.request WHERE run_id = %1$u "
-             "AND (duration_ns >= %2$llu OR duration_ns IS NULL) "
-             "ORDER BY thread_id, start_ns, call_id LIMIT %3$d";
+    ", " LABELS OF_KEPT "thread_id, function_id, start_ns, duration_ns, self_ns," KEPT_ENDED
+    " call_id, caller_id, NULL, request || coalesce(' ' || label, ''), waiting_ns, ready_ns"
+    " FROM k LEFT JOIN labels ON labels.id = k.request WHERE run_id = %1$u "
+    "AND (duration_ns >= %2$llu OR duration_ns IS NULL) "
+    "ORDER BY thread_id, start_ns, call_id LIMIT %3$d";
 /* Of a log with rules. */
 static const char both_sql[] =
-    "WITH " LABELS ", k AS MATERIALIZED (SELECT run_id, call_id, thread_id, function_id, start_ns,"
-    " coalesce(rules, 'caller of kept') AS rules, request FROM v_kept_call WHERE run_id = %1$u) "
-    "SELECT c.thread_id, c.function_id, c.start_ns, c.duration_ns, c.self_ns," ENDED_AND_WHY(
-        "c") " NULL, NULL, depth, request || coalesce(' ' || label, ''), waiting_ns, ready_ns"
-             " FROM v_call c LEFT JOIN k ON k.thread_id = c.thread_id AND k.function_id = "
-             "c.function_id"
-             " AND k.start_ns = c.start_ns LEFT JOIN labels ON labels.id = k.request"
-             " WHERE c.run_id = %1$u AND (c.duration_ns >= %2$llu OR c.exit = 'open') "
-             "ORDER BY c.thread_id, c.start_ns, depth LIMIT %3$d";
+    ", " LABELS OF_LOGGED
+    "c.thread_id, c.function_id, c.start_ns, c.duration_ns, c.self_ns," LOGGED_ENDED
+    " NULL, NULL, depth, request || coalesce(' ' || label, ''), c.waiting_ns, c.ready_ns"
+    " FROM v_call c LEFT JOIN k ON k.thread_id = c.thread_id AND k.function_id = c.function_id"
+    " AND k.start_ns = c.start_ns LEFT JOIN labels ON labels.id = k.request"
+    " WHERE c.run_id = %1$u AND (c.duration_ns >= %2$llu OR c.exit = 'open') "
+    "ORDER BY c.thread_id, c.start_ns, depth LIMIT %3$d";
 
 static uint64_t number_in(char *const *values, int column)
 {
@@ -289,14 +296,23 @@ static int find_kept_callers(struct single_calls *singles)
 
 static int read_calls(struct single_calls *singles)
 {
-    char sql[3072];
-    snprintf(sql, sizeof sql,
-             singles->kept_too ? both_sql
-             : singles->logged ? logged_sql
-                               : kept_sql,
-             singles->run_id, (unsigned long long)singles->least_ns, LOOKED_AT_MOST, STORE_AFTER,
-             STORE_EXCEPTION);
-    const int result = query(singles, sql, take_call, singles);
+    const bool only_logged = singles->logged && !singles->kept_too;
+    struct sprof_str sql = {0};
+    int result = 0;
+    sprof_str_append(&sql, only_logged ? "" : "WITH ");
+    if (!only_logged)
+        result = report_kept_conditions(singles->part->input->store, singles->run_id, &sql,
+                                        singles->error);
+    sprof_str_appendf(&sql,
+                      only_logged         ? logged_sql
+                      : singles->kept_too ? both_sql
+                                          : kept_sql,
+                      singles->run_id, (unsigned long long)singles->least_ns, LOOKED_AT_MOST,
+                      STORE_AFTER, STORE_EXCEPTION);
+    if (!result)
+        result = sql.failed ? sprof_error_memory(singles->error)
+                            : query(singles, sql.text, take_call, singles);
+    sprof_str_release(&sql);
     return result || singles->logged ? result : find_kept_callers(singles);
 }
 
