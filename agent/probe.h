@@ -36,7 +36,7 @@
 
 enum {
     PROBE_MAGIC = 0x42505053, /* "SPPB" */
-    PROBE_VERSION = 37,
+    PROBE_VERSION = 38,
     /* a function each, and one to calibrate */
     PROBE_THUNKS = 262144,
     PROBE_POINTS = 32768,   /* see probing/points.h */

@@ -214,7 +214,8 @@ _Static_assert(sizeof(struct probe_remark) == PROBE_KEPT_UNITS * PROBE_UNIT_BYTE
 
 struct probe_keep {
     uint64_t second_ticks; /* tracer: ticks in a second */
-    _Atomic uint64_t lost; /* agent: ends of callers without room */
+    /* Agent: ends of callers without room, and calls whose callers had none, or not all. */
+    _Atomic uint64_t lost, cut;
     /* Tracer: pieces that system calls may read in a second; 0: none, e.g. where a filter might
      * kill the program for it. Agent: second << 32 | pieces read, at ends and at entries. */
     _Atomic uint64_t pieces_most, pieces_lately, early_lately;
@@ -226,13 +227,15 @@ struct probe_keep {
     uint64_t values[PROBE_VALUE_ROOM]; /* tracer: struct probe_values and pieces */
 };
 
-/* Counts one more at `now` ticks; `before` is a second << 32 | how many in it. A thread may have read
- * the clock just before a second ended, and count only when others are in the next: it counts there.
- * Else both would begin their seconds again and again. */
-static inline uint64_t probe_keep_count(const struct probe_keep *keep, uint64_t before, uint64_t now)
+/* Counts one more at `now` ticks; `before` is a second << 32 | how many in it. A thread may have
+ * read the clock just before a second ended, and count only when others are in the next: it counts
+ * there. Else both would begin their seconds again and again. */
+static inline uint64_t probe_keep_count(const struct probe_keep *keep, uint64_t before,
+                                        uint64_t now)
 {
     const uint32_t second = (uint32_t)(keep->second_ticks ? now / keep->second_ticks : now);
-    return (int32_t)(second - (uint32_t)(before >> 32)) > 0 ? (uint64_t)second << 32 | 1 : before + 1;
+    return (int32_t)(second - (uint32_t)(before >> 32)) > 0 ? (uint64_t)second << 32 | 1
+                                                            : before + 1;
 }
 
 /* Lets a rule that is not at rest take the next calls that begin at `ticks` or later. */
@@ -255,7 +258,8 @@ struct probe_kept {
     uint32_t number;     /* in its thread, from 1 */
     uint32_t caller;     /* the caller's number; 0: none or unknown */
     uint64_t rules;      /* that it met, a bit each; 0: only a caller */
-    uint32_t is_apart;   /* its coroutine was suspended meanwhile; the caller is unknown */
+    uint16_t is_apart;   /* its coroutine was suspended meanwhile; the caller is unknown */
+    uint16_t depth;      /* in the log; 0: it is not there */
     uint32_t place;      /* index of the struct probe_values of its pieces; 0: none */
 };
 _Static_assert(sizeof(struct probe_kept) == PROBE_KEPT_UNITS * PROBE_UNIT_BYTES, "units");

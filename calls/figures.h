@@ -74,7 +74,8 @@ struct calls_open_caller {
     uint32_t number; /* the agent's number */
     uint32_t row, caller_row;
     uint32_t function;
-    bool is_known;    /* `begin`, `function`, `caller_row` are set */
+    uint16_t depth;   /* in the log; 0: it is not there */
+    bool is_known;    /* `begin`, `function`, `depth`, `caller_row` are set */
     bool has_below;   /* a call below it has a row */
     bool has_request; /* `request` is known: see keep_requests.h */
     bool is_named;    /* … by a value of the call */

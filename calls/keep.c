@@ -66,12 +66,14 @@ static int put_row(struct calls_program *program, const struct calls_thread *thr
 
 /* A call that is also in the log starts there at the same time. */
 static uint64_t start_of(const struct calls_program *program, const struct calls_thread *thread,
-                         uint32_t function, uint64_t begin)
+                         uint32_t function, uint64_t begin, uint16_t depth)
 {
     const uint64_t ticks =
         begin < program->times.cleared.ticks ? program->times.cleared.ticks : begin;
-    for (size_t i = thread->open.count; i-- > 0 && thread->open.items[i].begin >= ticks;)
-        if (thread->open.items[i].begin == ticks && thread->open.items[i].function == function)
+    for (size_t i = depth ? thread->open.count : 0;
+         i-- > 0 && thread->open.items[i].begin >= ticks;)
+        if (thread->open.items[i].begin == ticks && thread->open.items[i].depth == depth &&
+            thread->open.items[i].function == function)
             return thread->open.items[i].start_ns;
     return calls_time_of(program, ticks);
 }
@@ -86,6 +88,7 @@ static int take_caller(struct calls_program *program, struct calls_thread *threa
     caller->is_known = true;
     caller->begin = kept->begin;
     caller->function = PROBE_LOG_FUNCTION(kept->header);
+    caller->depth = kept->depth;
     caller->caller_row = above;
     calls_requests_name(program, caller, caller->function, values);
     return 0;
@@ -181,7 +184,8 @@ static int take_end(struct calls_program *program, struct calls_thread *thread,
     struct store_kept_call row = {
         .number = caller->row,
         .caller = above ? above : caller->caller_row,
-        .start_ns = start_of(program, thread, PROBE_LOG_FUNCTION(kept->header), kept->begin),
+        .start_ns =
+            start_of(program, thread, PROBE_LOG_FUNCTION(kept->header), kept->begin, kept->depth),
         .duration_ns = duration_ns,
         .self_ns = self_ns < duration_ns ? self_ns : duration_ns,
         .exit = (uint8_t)calls_log_exit(kept->header),
@@ -264,7 +268,7 @@ int calls_keep_end(struct calls_program *program, struct calls_thread *thread, e
         struct store_kept_call row = {
             .number = caller->row,
             .caller = caller->caller_row,
-            .start_ns = start_of(program, thread, caller->function, caller->begin),
+            .start_ns = start_of(program, thread, caller->function, caller->begin, caller->depth),
             .exit = (uint8_t)exit,
             .request = calls_remarks_request(thread, caller->begin, caller->begin),
             .asked_id = caller->asked_id,
@@ -326,6 +330,9 @@ void calls_keep_read(struct calls_program *program)
     const uint64_t lost = atomic_load(&keep->lost);
     kept->lost += lost - program->kept.lost;
     program->kept.lost = lost;
+    const uint64_t cut = atomic_load(&keep->cut);
+    kept->cut += cut - program->kept.cut;
+    program->kept.cut = cut;
     const uint64_t remarks = atomic_load(&program->process.shared->remarks_lost);
     kept->remarks_lost +=
         remarks > program->kept.remarks_lost ? remarks - program->kept.remarks_lost : 0;
@@ -382,6 +389,12 @@ void calls_keep_describe(const struct calls_program *program, struct sprof_str *
                               sprof_digits_of(kept->unread[i]).text);
     }
     sprof_str_append(text, ")");
+    if (kept->cut)
+        sprof_str_appendf(text, ", of %s of these the callers had no room",
+                          sprof_digits_of(kept->cut).text);
+    if (kept->lost)
+        sprof_str_appendf(text, ", of %s callers the ends had no room",
+                          sprof_digits_of(kept->lost).text);
 }
 
 /* Rows of calls that have ended are gone: those of their coroutines that are suspended have no
@@ -415,5 +428,6 @@ void calls_keep_clear(struct calls_program *program)
     memset(kept->dropped, 0, sizeof kept->dropped);
     memset(kept->tested, 0, sizeof kept->tested);
     memset(kept->unread, 0, sizeof kept->unread);
-    kept->calls = kept->callers = kept->lost = kept->remarks_lost = kept->requests_unread = 0;
+    kept->calls = kept->callers = kept->lost = kept->cut = kept->remarks_lost =
+        kept->requests_unread = 0;
 }

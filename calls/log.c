@@ -142,8 +142,8 @@ static int take_begin(struct calls_program *program, struct calls_thread *thread
         .depth = PROBE_LOG_DEPTH(header),
         .arguments = {first[2], first[3], second[0], second[1], second[2], second[3]},
     };
-    if (call.start_ns < thread->last_ns)
-        call.start_ns = thread->last_ns;
+    if (call.start_ns <= thread->last_ns) /* kept calls have their row in the log by its start */
+        call.start_ns = thread->last_ns + 1;
     thread->last_ns = call.start_ns;
     if (PROBE_LOG_KIND(header) == PROBE_LOG_ONLY)
         return was_cleared(thread, call.function, position, first[1])
@@ -312,10 +312,14 @@ void calls_log_clear(struct calls_program *program, uint64_t now_ns)
         struct calls_thread *thread = program->threads.of_slab[i];
         if (thread)
             store_call_packer_clear(&thread->packer);
+        uint64_t least_ns = run_ns; /* starts differ */
         for (size_t k = 0; thread && k < thread->open.count; k++) {
             struct calls_open_call *call = &thread->open.items[k];
-            if (call->start_ns < run_ns)
-                call->start_ns = run_ns;
+            if (call->start_ns < least_ns)
+                call->start_ns = least_ns;
+            least_ns = call->start_ns + 1;
+            if (thread->last_ns < call->start_ns)
+                thread->last_ns = call->start_ns;
             if (call->begin < program->times.cleared.ticks)
                 call->begin = program->times.cleared.ticks;
         }

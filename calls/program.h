@@ -47,7 +47,7 @@ struct calls_kept {
     uint64_t flush_ns;                  /* few rows wait until then */
     uint32_t request_parts;             /* last number given to a row */
     uint64_t calls, callers;
-    uint64_t lost;            /* ends of callers without room */
+    uint64_t lost, cut;       /* ends of callers without room; calls without their callers */
     uint64_t remarks_lost;    /* requests and notes without room, or that could not be read */
     uint64_t requests_unread; /* calls of --request whose value could not be read */
     bool requests_refused;    /* the program's own ones, beside --request */
@@ -76,7 +76,7 @@ struct calls_late_counts {
 
 /* What was last read from one program's agent. */
 struct calls_kept_read {
-    uint64_t dropped[PROBE_KEEP_RULES], tested[PROBE_KEEP_RULES], lost, remarks_lost;
+    uint64_t dropped[PROBE_KEEP_RULES], tested[PROBE_KEEP_RULES], lost, cut, remarks_lost;
     uint64_t rested; /* rules that rested before the rings were read */
     struct calls_late_counts late[PROBE_KEEP_RULES];
     uint64_t (*ended)[PROBE_BUCKETS]; /* calls by rule and duration; owned */

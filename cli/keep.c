@@ -98,4 +98,7 @@ void cli_say_kept(struct cli_terminal *terminal, const struct trace_result *resu
     else
         cli_say(terminal, "%s call%s kept%s%s", sprof_digits_of(result->kept).text,
                 sprof_plural(result->kept), callers, dropped);
+    if (result->kept_cut)
+        cli_say(terminal, "%s of these lack%s callers further out, for lack of room",
+                sprof_digits_of(result->kept_cut).text, result->kept_cut == 1 ? "s" : "");
 }

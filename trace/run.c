@@ -232,6 +232,7 @@ static int finish(struct trace_session *session, struct trace_result *result,
     result->unlogged = sums.unlogged;
     result->kept = session->trace->kept.calls;
     result->kept_callers = session->trace->kept.callers;
+    result->kept_cut = session->trace->kept.cut;
     result->remarks_lost = session->trace->kept.remarks_lost;
     result->requests_unread = session->trace->kept.requests_unread;
     for (size_t i = 0; i < session->trace->kept.rules.count; i++) {

@@ -29,6 +29,7 @@ struct trace_result {
     uint64_t logged;
     uint64_t unlogged;           /* no room in the log */
     uint64_t kept, kept_callers; /* calls that met a --keep rule; their callers */
+    uint64_t kept_cut;           /* of these and the calls, some whose callers had no room */
     uint64_t remarks_lost;       /* requests and notes of <sprof.h> */
     uint64_t requests_unread;    /* calls of --request whose value could not be read */
     uint64_t kept_unread;        /* calls with unreadable values, once for each rule */

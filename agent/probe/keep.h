@@ -295,6 +295,7 @@ static inline void put_kept(struct thread *thread, const struct probe_kept *kept
     to->caller = kept->caller;
     to->rules = kept->rules;
     to->is_apart = kept->is_apart;
+    to->depth = is_logged(record) ? (uint16_t)depth_of(record) : 0;
     to->place = valued ? (uint32_t)valued->place : 0;
     put_header(&to->header, probe_log_header(position, kind, exit, more, function));
 }
@@ -396,6 +397,7 @@ static SAVES_ALL __attribute__((noinline)) void keep_end(struct thread *thread,
     const bool has_caller = is_caller && !is_in_chain;
     const uint32_t unmarked = has_caller ? 0 : count_unmarked(thread, caller);
     const uint64_t room = kept_room(thread), needed = 2 * PROBE_KEPT_UNITS * (uint64_t)unmarked;
+    const uint64_t fits = room / (2 * PROBE_KEPT_UNITS); /* the others follow, as others do */
     const bool has_room = is_caller ? thread->ring->head - thread->ring->tail + PROBE_KEPT_UNITS <=
                                           thread->ring_mask + 1
                                     : room >= needed + PROBE_KEPT_UNITS;
@@ -406,12 +408,14 @@ static SAVES_ALL __attribute__((noinline)) void keep_end(struct thread *thread,
         record->node = 0;
         return;
     }
+    atomic_fetch_add(&probe_inside.shared->keep.cut, unmarked && !fits);
     const struct probe_kept kept = {
         .begin = *begin_of(record),
         .end = now,
         .total = total,
         .self = self,
-        .caller = has_caller ? 0 : mark(thread, caller, room >= needed ? unmarked : 0),
+        .caller =
+            has_caller ? 0 : mark(thread, caller, unmarked < fits ? unmarked : (uint32_t)fits),
         .number = number_of(thread, record),
         .rules = rules,
         .is_apart = !is_in_chain,

@@ -95,8 +95,8 @@
 #define SHARED_HAS_ENDS 124
 #define SHARED_TIERS 106656
 #define SHARED_BEYOND 24024712
-#define SHARED_KEEP_QUICK 36767984
-#define SHARED_KEEP_VALUES 78711024
+#define SHARED_KEEP_QUICK 36767992
+#define SHARED_KEEP_VALUES 78711032
 
 /* struct probe_keep_quick and struct probe_kept */
 #define QUICK_LOW 8

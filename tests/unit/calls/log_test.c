@@ -1,5 +1,6 @@
 /* Calls of a log, taken out of a ring that the test fills as the agent does. */
 #include "calls/calls.h"
+#include "calls/keep.h"
 #include "tests/unit/calls/made.h"
 
 static const struct made_way in_memory = {.has_agent = true};
@@ -215,6 +216,46 @@ static void test_clear(void)
     made_end(&logged.made);
 }
 
+/* Open calls of one function have other starts each behind a clear, by which kept calls have their
+ * rows in the log. */
+static void test_clear_recursion(void)
+{
+    enum { DEPTH = 4, NOT_LOGGED = 2 };
+    static struct logged logged;
+    struct store_call calls[8];
+    make(&logged);
+    struct calls_program *session = &logged.made.session;
+    struct calls_thread *thread = session->threads.of_slab[0];
+    const struct store_batch *batch = recording_batch(session->recording);
+    for (uint32_t i = 1; i <= DEPTH; i++)
+        if (i != NOT_LOGGED)
+            begin(&logged, OUTER, i, 1000 * i);
+    take(&logged);
+    session->times.cleared.ticks = ticks_at(&logged, 5000);
+    calls_log_clear(session, session->times.now_ns);
+    for (uint32_t i = DEPTH; i; i--) {
+        const struct probe_kept kept = {
+            .header = probe_log_header(0, PROBE_LOG_END, 0, 0, OUTER),
+            .begin = ticks_at(&logged, 1000 * i),
+            .end = ticks_at(&logged, 6000),
+            .total = 1000,
+            .number = DEPTH - i + 1,
+            .depth = i == NOT_LOGGED ? 0 : (uint16_t)i,
+        };
+        CU_ASSERT_EQUAL(calls_keep_take(session, thread, &kept, 0), 0);
+        if (i != NOT_LOGGED)
+            end(&logged, OUTER, i, 5000, 1000, PROBE_EXIT_RETURN);
+        take(&logged);
+    }
+    CU_ASSERT_EQUAL_FATAL(calls_of(&logged, true, calls), DEPTH - 1);
+    CU_ASSERT_EQUAL_FATAL(batch->kept_calls.count, DEPTH);
+    for (uint32_t i = 0; i + 1 < DEPTH; i++) {
+        CU_ASSERT_EQUAL(calls[i].start_ns, batch->kept_calls.items[i + (i == 2)].start_ns);
+        CU_ASSERT(!i || calls[i].start_ns < calls[i - 1].start_ns);
+    }
+    made_end(&logged.made);
+}
+
 /* Calls without room are a row by function and second, which grows within its second. */
 static void test_not_logged(void)
 {
@@ -288,6 +329,7 @@ void sprof_suite_calls_log(void)
     CU_add_test(suite, "another order", test_other_order);
     CU_add_test(suite, "a unit that is not filled", test_unfilled);
     CU_add_test(suite, "a clear", test_clear);
+    CU_add_test(suite, "a clear in a recursion", test_clear_recursion);
     CU_add_test(suite, "calls without room", test_not_logged);
     CU_add_test(suite, "a recording that is full", test_full);
     CU_add_test(suite, "depth", test_depth);
