@@ -170,7 +170,8 @@ static void put_processes(struct json *json, const struct report_dataset *datase
     report_json_close_array(json);
 }
 
-/* Threads of a run, by their indexes among all threads of the page. */
+/* Threads of a run, by their indexes among all threads of the page. What imports call a thread can
+ * be several of one name, and so are idle CPUs, and what runs outside a container: number 0. */
 static void put_threads(struct html_page *page, const struct report_dataset *dataset,
                         const uint64_t *sampled)
 {
@@ -183,6 +184,7 @@ static void put_threads(struct html_page *page, const struct report_dataset *dat
         report_json_count(json, "tid", (uint64_t)thread->tid);
         report_json_text(json, "name", thread->name);
         report_json_count(json, "samples", sampled[i]);
+        report_json_bool(json, "single", thread->tid > 0 && !report_quality_is_imported(dataset));
         report_json_close_object(json);
     }
     report_json_close_array(json);

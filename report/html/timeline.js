@@ -26,91 +26,68 @@ function threadTitle(data, thread) {
     return `${name || data.processes[process].name || '?'} ${tid}`;
 }
 
-// What a thread costs in each slot: costs stand where they were recorded.
-class SlotSums {
-    constructor(slots) {
-        this.sums = new Float64Array(slots);
+// The time of one thread, of each kind: no slot holds more of it than its length. A wait, and what a sample stands
+// for, is recorded where it ends, so what does not fit there was before, and the time on a CPU was the nearest.
+// What does not fit there either comes after. Where there is more time than the slots have, all hold the same.
+function fitTime(kinds, slotNs) {
+    const {length} = kinds[0], left = kinds.map(() => 0);
+    const all = kinds.reduce((sum, costs) => costs.reduce((a, b) => a + b, sum), 0), most = Math.max(slotNs, all / length);
+    const fill = (at, room) => {
+        for (let kind = 0; kind < kinds.length; kind++) {
+            const part = Math.min(left[kind], room);
+            kinds[kind][at] += part;
+            left[kind] -= part;
+            room -= part;
+        }
+    };
+    for (let at = length - 1; at >= 0; at--) {
+        kinds.forEach((costs, kind) => {
+            left[kind] += costs[at];
+            costs[at] = 0;
+        });
+        fill(at, most);
     }
-
-    place(slot, cost, add) {
-        this.sums[slot] += cost;
-        add(slot, cost);
-    }
+    for (let at = 0; at < length && left.some(cost => cost > 0); at++)
+        fill(at, Math.max(0, most - kinds.reduce((sum, costs) => sum + costs[at], 0)));
 }
 
-// The time of a thread: no slot holds more of it than its length. A wait, and what a sample stands for, is
-// recorded where it ends, so what does not fit there was before; what does not fit there either comes after.
-class ThreadTime extends SlotSums {
-    constructor(slots, slotNs) {
-        super(slots);
-        this.room = new Float64Array(slots).fill(slotNs);
-        this.left = slots * slotNs;
-        this.before = Int32Array.from({length: slots + 1}, (none, at) => at); // at + 1: the nearest slot with room, no later
+// What a thread's lanes hold of each kind in each slot; undefined: nothing of a kind.
+function threadCosts(data, lanes, kindOf, values, slots) {
+    const {slot, node} = data.cells, starts = laneStarts(data), timeless = timelessNodes(data), own = KINDS.map(() => undefined);
+    for (const lane of lanes) {
+        const state = laneState(data, lane), known = state && KINDS.indexOf(state);
+        for (let i = starts[lane]; i < starts[lane + 1]; i++) {
+            const kind = kindOf[node[i]];
+            if (timeless[node[i]] || kind === LEFT_OUT)
+                continue;
+            (own[known ?? kind] ||= new Float64Array(slots))[slot[i]] += values[i];
+        }
     }
-
-    place(slot, cost, add) {
-        if (cost > this.left) // more time than there is: no recording of this program
-            return super.place(slot, cost, add);
-        for (let at = this.nearest(slot); at >= 0 && cost > 0; at = this.nearest(at))
-            cost -= this.fill(at, cost, add);
-        for (let at = slot + 1; at < this.sums.length && cost > 0; at++)
-            cost -= this.fill(at, cost, add);
-        if (cost > 0) // what was lost to rounding
-            super.place(slot, cost, add);
-    }
-
-    fill(at, cost, add) {
-        const part = Math.min(cost, this.room[at]);
-        if (part <= 0)
-            return 0;
-        super.place(at, part, add);
-        this.left -= part;
-        this.room[at] -= part;
-        if (this.room[at] <= 0)
-            this.before[at + 1] = at;
-        return part;
-    }
-
-    nearest(slot) {
-        const {before} = this;
-        let at = slot + 1;
-        while (before[at] !== at)
-            at = before[at] = before[before[at]];
-        return at - 1;
-    }
+    return own;
 }
 
 // Cost per slot, of what is known to have happened in it, in all and per kind of code, of what a selection without a range holds.
 function slotCosts(data, selection, view) {
     const {slots: own, slotNs, allTime} = data.runs[data.events[selection.event].run], slots = Math.max(1, own), waits = new Map();
-    const kinds = view.pathKinds ||= pathKinds(data, view), sums = KINDS.map(() => new Float64Array(slots));
-    const {slot, node} = data.cells, event = data.events[selection.event];
-    const values = event.varying || event.clock ? data.cells.weight : data.cells.samples;
-    const threads = new Map(), starts = laneStarts(data), timeless = timelessNodes(data);
-    // A sample by the wall clock may weigh for several threads; other costs of a clock are the time of one.
-    const isOwnTime = event.clock && !allTime;
-    for (let lane = 0; lane < data.lanes.length; lane++) {
-        if (!laneIsSelected(data, lane, selection))
-            continue;
-        const thread = data.lanes[lane][1], state = laneState(data, lane);
-        if (!threads.has(thread))
-            threads.set(thread, isOwnTime ? new ThreadTime(slots, slotNs) : new SlotSums(slots));
-        if (state && !waits.has(thread))
+    const kindOf = view.pathKinds ||= pathKinds(data, view), sums = KINDS.map(() => new Float64Array(slots));
+    const event = data.events[selection.event], values = event.varying || event.clock ? data.cells.weight : data.cells.samples;
+    const threads = new Map(), lanes = new Map();
+    for (let lane = 0; lane < data.lanes.length; lane++)
+        if (laneIsSelected(data, lane, selection))
+            lanes.set(data.lanes[lane][1], [...lanes.get(data.lanes[lane][1]) || [], lane]);
+    for (const [thread, each] of lanes) {
+        const costs = threadCosts(data, each, kindOf, values, slots), some = costs.filter(Boolean);
+        // A sample by the wall clock may weigh for several threads; other costs of a clock are the time of one.
+        if (event.clock && !allTime && data.threads[thread].single && some.length)
+            fitTime(some, slotNs);
+        const add = (to, from) => from && from.forEach((cost, at) => to[at] += cost);
+        costs.forEach((of, kind) => add(sums[kind], of));
+        threads.set(thread, new Float64Array(slots));
+        some.forEach(of => add(threads.get(thread), of));
+        if (each.some(lane => laneState(data, lane)))
             waits.set(thread, new Float64Array(slots));
-        const own = threads.get(thread), off = state && waits.get(thread), offSums = state && sums[KINDS.indexOf(state)];
-        for (let i = starts[lane]; i < starts[lane + 1]; i++) {
-            if (timeless[node[i]] || kinds[node[i]] === LEFT_OUT)
-                continue;
-            const of = offSums || sums[kinds[node[i]]];
-            own.place(slot[i], values[i], (at, part) => {
-                of[at] += part;
-                if (off)
-                    off[at] += part;
-            });
-        }
+        costs.slice(CODE_KINDS).forEach(of => add(waits.get(thread), of));
     }
-    for (const [thread, {sums: own}] of threads)
-        threads.set(thread, own);
     return {slots, threads, waits, samples: data.cells.count, perKind: Object.fromEntries(KINDS.map((kind, at) => [kind, sums[at]]))};
 }
 

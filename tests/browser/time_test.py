@@ -157,5 +157,47 @@ def waits(browser, work):
     return 0
 
 
+PER_SLOT = """const {data, state, timeCosts: {perKind}} = sprof, {lane, slot, weight, count} = data.cells;
+    const shown = perKind.app.map((none, at) => Object.values(perKind).reduce((sum, values) => sum + values[at], 0)), held = shown.map(() => 0);
+    for (let i = 0; i < count; i++)
+        if (data.lanes[lane[i]][0] === state.event)
+            held[slot[i]] += weight[i];
+    return [[...shown], [...held], sprof.run().slotNs]"""
+
+
+def crowds(browser, work):
+    """What is called a thread but is several stands where it was recorded; costs of one thread take no time to place."""
+    recording, rows, imported, machine = (os.path.join(work, name) for name in ("own.db", "own.rows", "imported.db", "machine.db"))
+    sprof("record", "-o", recording, "--", *SPLIT, "400")
+    sprof("export", "-f", "rows", recording, "-o", rows, "--window", "1s")
+    sprof("import", rows, "-o", imported)
+    pages = [(imported, None)]
+    if not sprof("record", "-a", "--duration", "1", "-o", machine, check=False).returncode and \
+            any(row["name"] == "[idle]" for row in json.loads(sprof("sql", "-i", machine, "--format", "json", "SELECT name FROM event").stdout)):
+        pages.append((machine, "[idle]"))
+    for path, event in pages:
+        page = Page(browser, make_page(work, path))
+        browser.run("""if (arguments[0])
+            sprof.set({event: sprof.data.events.findIndex(({name}) => name === arguments[0])})""", event)
+        shown, held, slot_ns = browser.run(PER_SLOT)
+        if not any(shown) or any(abs(a - b) > 1e-6 * max(a, b) for a, b in zip(shown, held)):
+            raise SystemExit(f"{event or 'an import'} costs {held} in slots, the page shows {shown}")
+        if not event and max(held) <= slot_ns:
+            raise SystemExit(f"no slot of the import has more than a thread's time: {held}")
+    # A thread of which all cells stand in one slot of many, as a damaged recording may have them.
+    page = Page(browser, make_page(work, recording))
+    took, most, slot_ns, total = browser.run("""const {data} = sprof, run = sprof.run(), count = 50000, slots = 60000, lane = data.lanes.findIndex(([event]) => event === sprof.state.event);
+        const filled = value => new Float64Array(count).fill(value), node = data.cells.node[0];
+        run.slots = slots;
+        data.cells = {count, lane: filled(lane), slot: filled(0), node: filled(node), samples: filled(1), weight: filled(0.9 * run.slotNs)};
+        data.laneStarts = undefined;
+        const began = performance.now();
+        sprof.set({thread: data.lanes[lane][1]});
+        const sums = sprof.timeCosts.threads.get(data.lanes[lane][1]);
+        return [performance.now() - began, Math.max(...sums), run.slotNs, sums.reduce((a, b) => a + b) / count / run.slotNs]""")
+    if took > 5000 or most > slot_ns * (1 + 1e-6) or abs(total - 0.9) > 1e-6:
+        raise SystemExit(f"to place 50,000 costs took {took} ms; {most} of {slot_ns} ns in a slot, {total} of 0.9 of all")
+
+
 if __name__ == "__main__":
-    sys.exit(main(time, attached, waits))
+    sys.exit(main(time, attached, waits, crowds))
