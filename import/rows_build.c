@@ -252,7 +252,13 @@ static struct import_row_runs runs_of(const struct run *run, uint32_t event, boo
     return import_rows_runs(run->building->rows, &like, all);
 }
 
-/* An event as the rows of `run` describe it; of several that differ the weights vary. */
+static bool has_unit(const struct run *run, const struct import_row_cost *cost, const char *unit)
+{
+    return !strcmp(text_of(run, cost->unit), unit);
+}
+
+/* An event as the rows of `run` describe it; of several that differ the weights vary. Calls out of
+ * the traced modules are of the same event as those within. */
 static struct store_event describe(const struct run *run, const struct import_row_cost *cost)
 {
     const struct import_row_runs runs = runs_of(run, cost->event, false);
@@ -260,7 +266,8 @@ static struct store_event describe(const struct run *run, const struct import_ro
         .name = cost->event ? text_of(run, cost->event) : "samples",
         .is_clock = *text_of(run, cost->state) != '\0',
         .varying = true,
-        .unit = strcmp(text_of(run, cost->unit), "call") ? STORE_UNIT_SAMPLE : STORE_UNIT_CALL,
+        .unit = has_unit(run, cost, "call") || has_unit(run, cost, "outside") ? STORE_UNIT_CALL
+                                                                              : STORE_UNIT_SAMPLE,
     };
     for (size_t i = 0; i < runs.count; i++) {
         const struct import_row_run *row = &runs.items[i];
@@ -328,7 +335,7 @@ static int add_sample(struct run *run, const struct import_row_cost *cost)
         result = node_of(run, cost->path_key, &row.node_id);
     if (!result)
         result = thread_of(run, cost, &row.thread_id);
-    if (!result && !strcmp(text_of(run, cost->unit), "call"))
+    if (!result && has_unit(run, cost, "call"))
         result = import_rows_add_calls(recording_batch(run->recording), &run->calls, cost, &row,
                                        recording_run(run->recording)->id);
     if (!cost->samples && !cost->weight)

@@ -203,7 +203,7 @@ static void put_cost(struct writing *writing, const struct report_dataset *datas
     put_identity(out, &costs->services.items[row->service], identity->host);
     put_time(out, row->window * (writing->options->window_ns / 1000000000));
     put_text(out, dataset->event.name);
-    put_text(out, unit_of(dataset));
+    put_text(out, row->outside ? "outside" : unit_of(dataset));
     put_text(out, state_of(dataset));
     put_number(out, labels_key);
     put_text(out, sprof_intern_text(&costs->names, row->process));

@@ -57,6 +57,7 @@ struct report_row_cost {
     uint32_t process; /* number of its name in `names`; 0: none */
     uint32_t thread;
     uint32_t path;
+    bool outside; /* calls of a function outside of the traced modules */
     struct report_row_sums sums;
 };
 

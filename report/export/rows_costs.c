@@ -38,6 +38,7 @@ struct adding {
     struct sprof_map cell_numbers;          /* these and path → index + 1 in `cells` */
     SPROF_VEC(struct cell) cells;
     struct sprof_map places; /* number of a cell and window → index + 1 in costs */
+    bool *probed;            /* [function - 1]: the run has a row of its calls; NULL: of samples */
 };
 
 /* == Services == */
@@ -224,10 +225,18 @@ static int take_node(void *context, const struct store_node_cost *row)
                       &(struct report_row_sums){.cost = row->cost});
 }
 
+static uint32_t function_of(const struct adding *adding, uint32_t path)
+{
+    return adding->dataset->paths.items.items[path - 1].function;
+}
+
 /* Calls and their own times are samples, too; the rest is known of the run as a whole. */
 static int take_call(void *context, const struct store_call_cost *row)
 {
     struct adding *adding = context;
+    const uint32_t node = report_dataset_number(&adding->dataset->numbers.nodes, row->node_id);
+    if (node && adding->paths[node])
+        adding->probed[function_of(adding, adding->paths[node]) - 1] = true;
     const struct report_row_sums sums = {.total_ns = row->total_ns,
                                          .outermost = row->outermost,
                                          .counted = row->counted,
@@ -335,6 +344,21 @@ static int add_samples(struct adding *adding, struct store *store, struct sprof_
     return result ? result : move_parts(adding, store, error);
 }
 
+/* Only samples hold calls of functions outside of the traced modules. */
+static int add_calls(struct adding *adding, struct store *store, struct sprof_error *error)
+{
+    struct report_row_costs *costs = adding->costs;
+    adding->probed = calloc(adding->dataset->functions.count + 1, sizeof *adding->probed);
+    if (!adding->probed)
+        return SPROF_ENOMEM;
+    const int result =
+        store_each_call_cost(store, adding->dataset->run.id, take_call, adding, error);
+    for (size_t i = 0; i < costs->items.count && !result; i++)
+        costs->items.items[i].outside =
+            !adding->probed[function_of(adding, costs->items.items[i].path) - 1];
+    return result;
+}
+
 static int add_all(struct adding *adding, struct store *store, struct sprof_error *error)
 {
     const uint32_t run = adding->dataset->run.id;
@@ -342,7 +366,7 @@ static int add_all(struct adding *adding, struct store *store, struct sprof_erro
     if (!result)
         result = add_samples(adding, store, error);
     if (!result && report_counts_calls(adding->dataset))
-        result = store_each_call_cost(store, run, take_call, adding, error);
+        result = add_calls(adding, store, error);
     return result || !adding->cut.count ? result : drop_empty(adding->costs, error);
 }
 
@@ -389,6 +413,7 @@ int report_row_costs_make(struct report_row_costs *costs, const struct report_co
     sprof_vec_release(&adding.cells);
     sprof_vec_release(&adding.cut);
     sprof_map_release(&adding.places);
+    free(adding.probed);
     return result;
 }
 

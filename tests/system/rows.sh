@@ -428,10 +428,11 @@ int main(void)
 	int sum = 0;
 	for (int i = 0; i < 100; i++)
 		sum += fall(4) + even(7) + odd(5) + twice(i);
+	usleep(sum ? 1000 : 0);
 	end(sum == 1 ? 1 : 3);
 }
 END
-    gcc -O1 -g -fno-ipa-sra -fno-optimize-sibling-calls -include stdlib.h calls.c -o calls || fail "gcc"
+    gcc -O1 -g -fno-ipa-sra -fno-optimize-sibling-calls -include stdlib.h -include unistd.h calls.c -o calls || fail "gcc"
     "$SPROF" trace --paths -o a.db --function '^(leaf|twice|fall|even|odd|end|main)$' -- ./calls >out 2>err || skip "no trace here: $(cat err)"
     round_trip a.db b.db
     equal a.db b.db
@@ -442,6 +443,12 @@ END
     [ "$(grep -cE '^(twice|fall|even|odd)[|].*[|][1-9][0-9.]*$' a.averages)" = 4 ] || fail "averages: $(cat a.averages)"
     grep -qx 'end|4|4|0||' a.averages || fail "calls in flight: $(cat a.averages)"
     cmp a.averages b.averages || fail "other averages: $(diff a.averages b.averages)"
+    # Functions outside of the traced modules are in the tree alone, also where rows of rows are read.
+    round_trip b.db again.db
+    equal a.db again.db
+    [ "$(sql again.db "SELECT path, exclusive_samples FROM v_call_tree WHERE function = 'usleep'")" = 'main;usleep|1' ] || fail "no path outside"
+    sql again.db "SELECT function, calls, in_flight, counted, self_average_ns, average_ns FROM v_call_stats ORDER BY 1" | cmp a.averages - ||
+        fail "other averages of rows of rows"
     # Rows from sums are those from samples: windows begin at the last samples, and between these and the run's end.
     cp a.db c.db
     last=$(sql a.db "SELECT max(time_ns) FROM v_sample")
