@@ -226,6 +226,13 @@ assert paths["sleeps"]["callees"] == "usleep" and paths["sleeps"]["calls"] == "4
 assert "qsort" in paths["sorts"]["callees"].split() and set(paths["allocates"]["callees"].split()) >= {"malloc", "free"}, paths
 assert sum(int(paths[name]["calls"]) for name in ("sleeps", "jumps", "compare")) == int(sys.argv[1]), paths
 END
+    # In the tree, by function and as callees stand functions with probes, and those that `v_outside` lists.
+    for view in v_call_tree v_function "(SELECT callee AS function FROM v_edge)"; do
+        [ "$(asked "SELECT group_concat(function, ' ') AS functions FROM (SELECT function FROM $view
+            EXCEPT SELECT function FROM v_call_stats ORDER BY 1)")" = \
+            "$(asked "SELECT group_concat(function, ' ') AS functions FROM (SELECT DISTINCT function FROM v_outside ORDER BY 1)")" ] ||
+            fail "$view: other functions without a probe"
+    done
     "$SPROF" report -i t.db --tree >out 2>err && grep -q '[├└] .*usleep' out && grep -q 'of them out of the traced modules' out &&
         ! grep -q 'self+outside' out || fail "no callees outside in the tree: $(cat out)"
     traced t --no-outside -- ./program
