@@ -51,9 +51,10 @@ struct calls_cell {
 };
 
 struct calls_path {
-    uint32_t index; /* the agent's node */
-    uint32_t stack; /* the recording's node */
-    bool leaves;    /* into a module that is not traced: calls of its caller, `cell.function` */
+    uint32_t index;   /* the agent's node */
+    uint32_t stack;   /* the recording's node */
+    bool leaves;      /* into a module that is not traced: calls of its caller, `cell.function` */
+    bool is_unplaced; /* leaves to where no module is: its stack is the caller's */
     struct counters_sum now;
     uint64_t base_calls;
     int64_t base_self;

@@ -43,9 +43,13 @@ static int add_path(struct calls_program *program, struct calls_thread *thread, 
     if (node->leaves)
         path.cell.function = parent->cell.function;
     const uint32_t above = parent ? parent->stack : 0;
-    const int result = node->leaves
-                           ? calls_outside_node(program, node->function, above, &path.stack)
-                           : calls_node_of(program, node->function, above, &path.stack);
+    int result = node->leaves ? calls_outside_node(program, node->function, above, &path.stack)
+                              : calls_node_of(program, node->function, above, &path.stack);
+    path.is_unplaced = result == SPROF_ENOTFOUND && node->leaves;
+    if (path.is_unplaced) {
+        path.stack = above;
+        result = 0;
+    }
     if (result)
         return result == SPROF_ENOTFOUND ? 0 : result;
     return sprof_map_put(&thread->path_index, index, thread->paths.count) ||
@@ -106,7 +110,8 @@ static int read_node(struct calls_program *program, struct calls_thread *thread,
         return 0;
     cell->calls = calls;
     cell->ended = path->now.ended;
-    return calls_put_sample(program, calls, self, thread->row, path->stack, cell);
+    return calls_put_sample(program, path->is_unplaced ? 0 : calls, self, thread->row, path->stack,
+                            cell);
 }
 
 static int clear_node(struct calls_program *program, struct calls_thread *thread,

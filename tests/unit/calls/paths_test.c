@@ -138,6 +138,28 @@ static void test_outside(void)
     made_end(&made);
 }
 
+/* Where the callee's module is not known, its time is still the caller's, and no call of it. */
+static void test_unplaced(void)
+{
+    make_counted();
+    probing_outside_number(&made.session.probing);
+    const struct probing_outside_target target = {.address = 8};
+    CU_ASSERT_EQUAL_FATAL(sprof_vec_push(&made.session.outside->targets, target), 0);
+    set_node(7, 0, OUTER, 2, 2, 50);
+    set_node(9, 7, made.session.outside->first, 9, 9, 400);
+    CU_ASSERT_EQUAL(read_paths(), 2);
+    CU_ASSERT_EQUAL_FATAL(thread_of()->paths.count, 2);
+    const struct calls_path *path = &thread_of()->paths.items[1];
+    CU_ASSERT_EQUAL(path->stack, path_below(OUTER, NULL)->stack);
+    CU_ASSERT_EQUAL(sample_of(path)->count, 0);
+    CU_ASSERT_EQUAL(sample_of(path)->weight, 400);
+    CU_ASSERT_EQUAL(calls_cell_of(thread_of(), OUTER)->path_calls, 2);
+    CU_ASSERT_EQUAL(calls_cell_of(thread_of(), OUTER)->path_self, 450);
+    CU_ASSERT_EQUAL(read_paths(), 0);
+    probing_outside_free(&made.session.probing);
+    made_end(&made);
+}
+
 /* The program can write anything into its nodes: circles, functions without a probe, parents that
  * are not there. */
 static void test_hostile_nodes(void)
@@ -251,6 +273,7 @@ void sprof_suite_calls_paths(void)
     CU_pSuite suite = CU_add_suite("calls/paths", NULL, NULL);
     CU_add_test(suite, "nodes", test_nodes);
     CU_add_test(suite, "calls that leave the modules", test_outside);
+    CU_add_test(suite, "calls that leave to an unknown place", test_unplaced);
     CU_add_test(suite, "nodes that cannot be", test_hostile_nodes);
     CU_add_test(suite, "a deep path", test_deep);
     CU_add_test(suite, "calls in no path", test_alone);
