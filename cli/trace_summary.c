@@ -185,7 +185,7 @@ static void say_next(struct cli_terminal *terminal, const struct trace_options *
     else if (trace->mode == TRACE_STATS && result->calls)
         cli_say(terminal, "next: sprof report %s%s · sprof stats %s",
                 trace->paths || trace->callers ? "--tree " : "", file, file);
-    else if (trace->mode == TRACE_STATS && trace->pid)
+    else if (trace->mode == TRACE_STATS && trace->pid && !trace->other_count && !trace->paused)
         cli_say(terminal, "nothing was called: where other processes do the work, as a master's "
                           "workers, trace all of them: -p PID,PID, or -p NAME");
     if (result->warnings)

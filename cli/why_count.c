@@ -2,6 +2,7 @@
 #include "cli/why_count.h"
 
 #include "cli/signals.h"
+#include "names/names.h"
 #include "report/report.h"
 #include "store/store.h"
 #include "trace/trace.h"
@@ -28,6 +29,7 @@ static int trace(const struct cli_why_count *count, const char *expression, uint
 {
     const pid_t *pids = count->pids->list.items;
     const int end_fd = cli_signals_end_fd();
+    struct names_screen *names = names_screen_new();
     const struct trace_options options = {
         .mode = TRACE_STATS,
         .backend = TRACE_INJECT,
@@ -41,6 +43,7 @@ static int trace(const struct cli_why_count *count, const char *expression, uint
         .output = count->output,
         .overwrite = true,
         .callers = true,
+        .names = names,
         .sprof_version = count->sprof_version,
     };
     struct trace_session *session;
@@ -51,6 +54,7 @@ static int trace(const struct cli_why_count *count, const char *expression, uint
         *stopped_ns = result.stopped_ns;
         trace_free(session);
     }
+    names_screen_free(names);
     if (end_fd >= 0)
         close(end_fd);
     return status;

@@ -3,6 +3,7 @@
 
 #include "cli/signals.h"
 #include "cli/why_open.h"
+#include "names/names.h"
 #include "trace/trace.h"
 
 #include <poll.h>
@@ -110,6 +111,7 @@ int cli_why_slow(const struct cli_why_slow *slow, struct record_options *record,
     struct trace_session *trace;
     char over[64];
     pid_t command = 0;
+    struct names_screen *names = names_screen_new();
     const struct trace_options options = {
         .mode = TRACE_STATS,
         .backend = TRACE_INJECT,
@@ -125,6 +127,7 @@ int cli_why_slow(const struct cli_why_slow *slow, struct record_options *record,
         .output = slow->output,
         .overwrite = true,
         .kept = {.rules = rules, .rule_count = RULES, .arguments = true},
+        .names = names,
         .sprof_version = record->sprof_version,
     };
     record->duration_ns = launches ? slow->duration_ns : 0; /* else it ends with the trace */
@@ -135,6 +138,7 @@ int cli_why_slow(const struct cli_why_slow *slow, struct record_options *record,
         status = run(trace, looking, slow->duration_ns ? command : 0, error);
         trace_free(trace);
     }
+    names_screen_free(names);
     if (end_fd >= 0)
         close(end_fd);
     return status;

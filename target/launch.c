@@ -1,6 +1,7 @@
 /* Starts a command: a child is forked early, and calls execve at a message from its parent. */
 #include "target/launch.h"
 
+#include "base/command.h"
 #include "base/compat.h"
 
 #include <errno.h>
@@ -30,16 +31,28 @@ static void close_fd(int *fd)
     *fd = -1;
 }
 
+/* Of a line of the shell that was given as one word. */
+static int line_error(struct sprof_error *error, const char *name, int errnum)
+{
+    struct sprof_arena arena = {0};
+    char *const words[] = {"sh", "-c", (char *)(uintptr_t)name, NULL};
+    const char *line = sprof_command_text(&arena, words);
+    const int status =
+        sprof_error_set(error, SPROF_ENOCOMMAND, errnum,
+                        "%s: command not found: write it without quotes, or as a line of the "
+                        "shell: %s",
+                        name, line ? line : "sh -c LINE");
+    sprof_arena_release(&arena);
+    return status;
+}
+
 static int command_error(struct sprof_error *error, const char *name, int errnum)
 {
     switch (errnum) {
     case ENOENT:
     case ENOTDIR:
-        if (name[strcspn(name, " |<>;&*$")]) /* a line of the shell, as one word */
-            return sprof_error_set(error, SPROF_ENOCOMMAND, errnum,
-                                   "%s: command not found: write it without quotes, or as a line "
-                                   "of the shell: sh -c '%s'",
-                                   name, name);
+        if (name[strcspn(name, strchr(name, '/') ? "|<>;&*$" : " |<>;&*$")])
+            return line_error(error, name, errnum);
         if (strchr(name, '/'))
             return sprof_error_set(error, SPROF_ENOCOMMAND, errnum,
                                    "%s: command not found: no such file", name);

@@ -55,7 +55,7 @@ static void test_values(void)
                  {"returns = 7", 7, 7, 7, 7, false},
                  {"returns == 0.5", 1, 0, 0.5, 0.5, false},
                  {"returns=7", 7, 7, 7, 7, false},
-                 {"returns<= -7", INT64_MIN, -7, -INFINITY, -7, false},
+                 {"returns <=-7", INT64_MIN, -7, -INFINITY, -7, false},
                  {"returns!=-3..4", -3, 4, -3, 4, true},
                  {"returns != -3..4", -3, 4, -3, 4, true},
                  {"returns null", 0, 0, 0, 0, false},
@@ -80,7 +80,8 @@ static void test_values(void)
     CU_ASSERT_EQUAL(rule.tests[0].name_length, 4);
     CU_ASSERT_EQUAL(memcmp(rule.tests[1].name, "over", 4), 0);
     rules_keep_release(&rule);
-    CU_ASSERT_EQUAL(rules_keep_parse(&rule, "q->size>=4096 and errno==2 and n<5 : ^read", NULL), 0);
+    CU_ASSERT_EQUAL(rules_keep_parse(&rule, "q->size >=4096 and errno ==2 and n<5 : ^read", NULL),
+                    0);
     CU_ASSERT_EQUAL(rule.late_count, 1);
     CU_ASSERT_EQUAL(rule.late[0].range.low, 4096);
     CU_ASSERT_EQUAL(rule.test_count, 2);

@@ -49,6 +49,8 @@ static void test_what_cannot_be_run(void)
         {"no-such-command-here", SPROF_ENOCOMMAND, "PATH"},
         {"/no/such/file", SPROF_ENOCOMMAND, "command not found"},
         {"no-such-command 1 | wc", SPROF_ENOCOMMAND, "sh -c 'no-such-command 1 | wc'"},
+        {"echo 'a b' $x", SPROF_ENOCOMMAND, "sh -c 'echo '\\''a b'\\'' $x'"},
+        {"/no/such/file with blanks", SPROF_ENOCOMMAND, "no such file"},
         {"", SPROF_ENOCOMMAND, "not found"},
         {"/etc/passwd", SPROF_ENOEXEC, "chmod +x"},
         {"/etc", SPROF_ENOEXEC, "not executable, it is a directory"},
