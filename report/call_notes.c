@@ -194,10 +194,54 @@ static int put_outside(struct report_calls *calls, struct sprof_error *error)
     return result;
 }
 
+static bool is_part(const struct report_selection *selection)
+{
+    return selection->function || selection->module || selection->thread || selection->process;
+}
+
+/* Says above the table why it has no rows. */
+static int put_empty(struct report_calls *calls, struct sprof_error *error)
+{
+    enum { CALLED, PROBED, COVERED, NUMBERS };
+    uint64_t numbers[NUMBERS];
+    struct sprof_str text = {0};
+    if (calls->rows)
+        return 0;
+    const int result = report_calls_numbers(
+        calls,
+        "SELECT (SELECT count(*) FROM v_call_stats WHERE run_id = %1$u), (SELECT count(*) FROM "
+        "v_probe WHERE run_id = %1$u), (SELECT count(*) FROM entry_coverage WHERE run_id = %1$u)",
+        numbers, NUMBERS, error);
+    if (result)
+        return result;
+    if (numbers[CALLED] && is_part(&calls->request->selection))
+        sprof_str_appendf(&text,
+                          "No function that fits was called, of %" PRIu64
+                          " that were: leave out --function, --module, --thread or --process",
+                          numbers[CALLED]);
+    else if (!numbers[CALLED] && numbers[COVERED])
+        sprof_str_append(&text, "Calls were not counted");
+    else if (!numbers[CALLED] && numbers[PROBED] == 1)
+        sprof_str_append(&text, "The one function with a probe was never called");
+    else if (!numbers[CALLED] && numbers[PROBED])
+        sprof_str_appendf(&text,
+                          "None of the %" PRIu64
+                          " functions with a probe was called: `sprof stats --uncalled` lists them",
+                          numbers[PROBED]);
+    else if (!numbers[CALLED])
+        sprof_str_append(&text, "No function had a probe");
+    if (text.length)
+        calls->table->title = report_utf8_keep(calls->arena, &text);
+    sprof_str_release(&text);
+    return 0;
+}
+
 int report_calls_put_notes(struct report_calls *calls, const struct report_call_bases *bases,
                            struct sprof_error *error)
 {
-    int result = put_bases(calls, bases, error);
+    int result = put_empty(calls, error);
+    if (!result)
+        result = put_bases(calls, bases, error);
     if (!result && calls->request->table.view == REPORT_CALLS_BY_CALLER)
         result = put_lines(calls, no_callers, error);
     if (!result)

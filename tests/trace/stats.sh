@@ -107,6 +107,19 @@ expect 0 "$SPROF" stats t.db --slowest 3 --format csv && mv out slowest.csv
 expect 0 "$SPROF" stats t.db --function '^(works|leaf)$' --module 'prog*' --show function,calls --sort calls:asc --format csv && mv out chosen.csv
 expect 1 "$SPROF" stats t.db --function nothing && said 'no function has a name in which --function .nothing. is found'
 expect 0 "$SPROF" stats t.db --module nothing --format csv && [ "$(wc -l <out)" = 1 ] || fail "functions of no module"
+# A table without rows says why.
+expect 0 "$SPROF" stats t.db --module nothing
+grep -Eq '^No function that fits was called, of [0-9]+ that were: leave out --function, --module, ' out || fail "it does not say what left no rows"
+printf '%s\n' 'void never(void) { __asm__ volatile("nop; nop; nop; nop; nop" ::: "memory"); }' 'int main(void) { return 0; }' >quiet.c
+gcc -O1 -g quiet.c -o quiet && "$SPROF" trace -o none.db --function '^never$' -- ./quiet 2>err || fail "no trace"
+for options in '' '--by thread' '--by caller' '--slowest 3'; do
+    # shellcheck disable=SC2086
+    expect 0 "$SPROF" stats none.db $options
+    [ "$(head -1 out)" = 'The one function with a probe was never called' ] || fail "why there are no rows: $options"
+done
+expect 0 "$SPROF" stats none.db --uncalled
+! grep -q 'The one' out && grep -q ' never$' out || fail "a row for what was not called"
+expect 0 "$SPROF" stats none.db --format csv && [ "$(wc -l <out)" = 1 ] || fail "a sentence among the rows"
 expect 0 "$SPROF" stats t.db --format markdown && grep -q '^| self | self-percent |' out && grep -q '^| – | – | – | – | 700 |' out || fail "no markdown"
 python3 - "$SPROF" <<'E' || fail "other figures of threads, or of what is chosen"
 import csv, subprocess, sys
