@@ -123,6 +123,8 @@ int import_file(const struct import_options *options, struct import_result *resu
     if (code)
         return code;
     code = import_input_head(&input, &head, error);
+    if (!code)
+        code = import_format_check(options->input, head, format, error);
     if (!code && !format)
         format = import_format_of(head);
     if (!code && import_format_is_rows(format))

@@ -140,6 +140,11 @@ struct import_format {
 };
 const struct import_format *import_format_of(struct sprof_bytes head);
 
+/* Refuses a file that is of no format that can be imported, as its head says: SPROF_EFORMAT, with
+ * what it is and what to do with it. Where a format was chosen, only a recording and a program. */
+int import_format_check(const char *path, struct sprof_bytes head,
+                        const struct import_format *chosen, struct sprof_error *error);
+
 bool import_folded_recognizes(struct sprof_bytes head);
 int import_folded_read(struct import *import, struct import_input *input,
                        struct sprof_error *error);

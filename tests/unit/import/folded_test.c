@@ -197,6 +197,24 @@ static void test_nul_bytes(void)
                     PATHS, "a|1|1 d|3|3");
 }
 
+/* What can be told from the first bytes is refused in one sentence, and no line of it is read. */
+static void test_other_files(void)
+{
+    static const char database[] = "SQLite format 3\0\20\0\1\1\0\n\0\n\0";
+    static const char program[] = "\177ELF\2\1\1\0\0\n\0\0\n";
+    static const char image[] = "\211PNG\r\n\32\n\0\0\0\rIHDR\0\0\0\1\0\0\0\1";
+    static const char *const formats[] = {NULL, "folded"};
+    for (size_t i = 0; i < 2; i++) {
+        importing_refused(formats[i], database, sizeof database - 1, "",
+                          "/in is a database, as recordings of sprof are: these need no import; "
+                          "`sprof report -i ");
+        importing_refused(formats[i], program, sizeof program - 1, "",
+                          "/in is a program or library, and holds no samples: `sprof record` ");
+    }
+    importing_refused(NULL, image, sizeof image - 1, "",
+                      "/in is a binary file, and none that can be imported: perf.data, ");
+}
+
 static void test_a_sum_that_does_not_fit(void)
 {
     expect_skipped("a 9223372036854775807\nb 1\nc 1\n",
@@ -271,6 +289,7 @@ void sprof_suite_import_folded(void)
     CU_add_test(suite, "every malformed line has its number",
                 test_every_malformed_line_has_its_number);
     CU_add_test(suite, "NUL bytes", test_nul_bytes);
+    CU_add_test(suite, "files of other kinds", test_other_files);
     CU_add_test(suite, "a sum that does not fit", test_a_sum_that_does_not_fit);
     CU_add_test(suite, "nothing to import", test_nothing_to_import);
     CU_add_test(suite, "many malformed lines", test_many_malformed_lines);
