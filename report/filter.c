@@ -2,6 +2,7 @@
 #define PCRE2_CODE_UNIT_WIDTH 8
 #include "names/names.h"
 #include "report/dataset_parts.h"
+#include "report/error_text.h"
 #include "report/function_search.h"
 #include "report/library.h"
 
@@ -187,6 +188,29 @@ static void matcher_close(struct matcher *matcher)
     pcre2_match_context_free(matcher->context);
 }
 
+/* Says which names are near to what is in none. */
+static int say_none(const char *const *names, size_t count, const char *option, const char *text,
+                    struct sprof_error *error)
+{
+    struct sprof_suggestions near = {0};
+    struct sprof_arena arena = {0};
+    struct sprof_str shown = {0}, message = {0};
+    for (size_t i = 0; i < count; i++) {
+        sprof_str_clear(&shown);
+        const char *name = !names[i] || names_append(&shown, names[i], NAMES_SHORT) || !shown.text
+                               ? NULL
+                               : sprof_arena_text(&arena, shown.text);
+        if (name)
+            sprof_suggest_offer(&near, text, name);
+    }
+    sprof_str_appendf(&message, "no function has a name in which --%s '%.200s' is found", option,
+                      text);
+    sprof_suggest_append(&message, &near);
+    sprof_str_release(&shown);
+    sprof_arena_release(&arena);
+    return report_error_text(error, SPROF_ENOTFOUND, &message);
+}
+
 int report_names_matching(const char *const *names, size_t count, const char *option,
                           const char *text, struct report_function_set *set,
                           struct sprof_error *error)
@@ -204,9 +228,7 @@ int report_names_matching(const char *const *names, size_t count, const char *op
     pcre2_code_free(expression.code);
     matcher_close(&matcher);
     if (found >= 0 && !set->count)
-        return sprof_error_set(error, SPROF_ENOTFOUND, 0,
-                               "no function has a name in which --%s '%.200s' is found", option,
-                               text);
+        return say_none(names, count, option, text, error);
     return found < 0 ? found : 0;
 }
 

@@ -333,8 +333,77 @@ static bool is_literal(const char *name)
     return *name && !name[strspn(name, literal)];
 }
 
+/* Reads "FILE" or "FILE:LINE". *line: 0 where there is none. Returns the length of FILE. */
+static size_t read_place(const char *text, uint32_t *line)
+{
+    const char *colon = strrchr(text, ':');
+    const bool has_line = colon && colon[1] && !colon[1 + strspn(colon + 1, "0123456789")];
+    *line = has_line ? (uint32_t)strtoul(colon + 1, NULL, 10) : 0;
+    return has_line ? (size_t)(colon - text) : strlen(text);
+}
+
+/* Whether a path is `file`, or ends with it below a directory. */
+static bool is_file(const char *path, const char *file, size_t length)
+{
+    const size_t all = path ? strlen(path) : 0;
+    return length && all >= length && !memcmp(path + all - length, file, length) &&
+           (all == length || path[all - length - 1] == '/');
+}
+
+/* The functions at a place: of a file the first that are found, of a line the one that begins last
+ * above it. */
+static int find_at_place(const struct search *search, const bool *present,
+                         struct report_function_set *set)
+{
+    uint32_t line, best = 0;
+    const struct report_function *functions = search->dataset->functions.items;
+    const size_t length = read_place(search->wanted, &line);
+    for (uint32_t id = 1; id <= search->dataset->functions.count; id++) {
+        const struct report_function *function = &functions[id - 1];
+        if (!present[id] || function->owner || !is_file(function->file, search->wanted, length))
+            continue;
+        if (!line && sprof_vec_push(set, id))
+            return SPROF_ENOMEM;
+        if (line && function->line <= line && (!best || function->line > functions[best - 1].line))
+            best = id;
+    }
+    return best ? sprof_vec_push(set, best) : 0;
+}
+
+/* What a person typed is a place in a source file. */
+static int say_place(const struct search *search, const struct report_function_set *set,
+                     struct sprof_error *error)
+{
+    struct sprof_str text = {0};
+    struct sprof_arena arena = {0};
+    uint32_t line;
+    read_place(search->wanted, &line);
+    const char **names = short_names(search, &arena, set->items, set->count);
+    text.failed = !names;
+    sprof_str_appendf(&text, "'%.200s' is a %s, and a function is wanted: ", search->wanted,
+                      line ? "line" : "file");
+    for (size_t i = 0; names && i < set->count && i < CANDIDATES_SHOWN; i++)
+        sprof_str_appendf(&text, "%s'%.120s'", i ? ", " : "", names[i]);
+    if (set->count > CANDIDATES_SHOWN)
+        sprof_str_appendf(&text, " or %zu more", set->count - CANDIDATES_SHOWN);
+    sprof_str_appendf(&text, "%s; `sprof report --by line` lists the lines of all",
+                      line             ? " begins above it"
+                      : set->count > 1 ? " are in it"
+                                       : " is in it");
+    free(names);
+    sprof_arena_release(&arena);
+    return report_error_text(error, SPROF_ENOTFOUND, &text);
+}
+
 static int say_unknown(const struct search *search, const bool *present, struct sprof_error *error)
 {
+    struct report_function_set at_place = {0};
+    int result = find_at_place(search, present, &at_place);
+    if (result || at_place.count) {
+        result = result ? sprof_error_memory(error) : say_place(search, &at_place, error);
+        sprof_vec_release(&at_place);
+        return result;
+    }
     struct sprof_suggestions near = {0};
     struct sprof_arena arena = {0};
     struct sprof_str text = {0};

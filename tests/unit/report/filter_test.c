@@ -93,7 +93,8 @@ static void test_names(void)
     set = (struct report_function_set){0};
     CU_ASSERT_EQUAL(report_names_matching(names, 4, "function", "zeta", &set, &error),
                     SPROF_ENOTFOUND);
-    assert_text(error.message, "no function has a name in which --function 'zeta' is found");
+    assert_text(error.message,
+                "no function has a name in which --function 'zeta' is found; near it: beta, delta");
     CU_ASSERT_EQUAL(report_names_matching(names, 4, "function", "(", &set, &error), SPROF_EUSAGE);
     sprof_vec_release(&set);
 }

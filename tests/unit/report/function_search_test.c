@@ -223,6 +223,34 @@ static void test_unknown_names_offer_what_is_near(void)
     report_dataset_release(&dataset);
 }
 
+/* Of a line or file the message says which functions are there. */
+static void test_places(void)
+{
+    struct report_dataset dataset = example();
+    struct report_function *functions = dataset.functions.items;
+    struct sprof_error error;
+    functions[MAIN - 1].file = functions[HELPER - 1].file = "/src/shop.cpp";
+    functions[HELPER - 1].line = 10;
+    functions[MAIN - 1].line = 30;
+    functions[OTHER_MAIN - 1].file = "/src/workshop.cpp";
+    CU_ASSERT_EQUAL(find(&dataset, "shop.cpp:25", &error), 0);
+    CU_ASSERT_EQUAL(error.code, SPROF_ENOTFOUND);
+    same_text(error.message, "'shop.cpp:25' is a line, and a function is wanted: 'helper' begins "
+                             "above it; `sprof report --by line` lists the lines of all");
+    find(&dataset, "/src/shop.cpp:30", &error);
+    CU_ASSERT_PTR_NOT_NULL(strstr(error.message, "'main' begins above it"));
+    find(&dataset, "src/shop.cpp", &error);
+    same_text(error.message, "'src/shop.cpp' is a file, and a function is wanted: 'main', 'helper' "
+                             "are in it; `sprof report --by line` lists the lines of all");
+    find(&dataset, "workshop.cpp", &error);
+    CU_ASSERT_PTR_NOT_NULL(strstr(error.message, "'main' is in it"));
+    find(&dataset, "shop.cpp:5", &error);
+    same_text(error.message, "no sample contains a function 'shop.cpp:5'");
+    find(&dataset, ":5", &error);
+    same_text(error.message, "no sample contains a function ':5'");
+    report_dataset_release(&dataset);
+}
+
 /* What only parts of names are is looked for by --peek, where no character of it means another. */
 static void test_parts_of_names(void)
 {
@@ -258,5 +286,6 @@ void sprof_suite_report_function_search(void)
     CU_add_test(suite, "twins become one", test_twins_become_one);
     CU_add_test(suite, "builds of one file become one", test_builds_of_one_file_become_one);
     CU_add_test(suite, "unknown names offer what is near", test_unknown_names_offer_what_is_near);
+    CU_add_test(suite, "lines and files", test_places);
     CU_add_test(suite, "parts of names", test_parts_of_names);
 }
