@@ -30,9 +30,7 @@ static void value_text(const struct diff_comparison *comparison, double value, c
     else if (comparison->diff->per == REPORT_PER_SECOND)
         snprintf(text, 64, "%.2f %%", value / 1e7);
     else
-        snprintf(
-            text, 64, "%s",
-            report_number_time(number, (uint64_t)value, report_number_time_unit((uint64_t)value)));
+        snprintf(text, 64, "%s", report_number_length(number, (uint64_t)value));
 }
 
 /* A row's value: in % of the total before where runs differ in speed. */
