@@ -13,27 +13,41 @@
 
 /* == Interpreters == */
 
-/* How each names the functions that it runs or compiles, by the beginning of its module's name. */
+/* How each names the functions that it runs or compiles, by the beginning of its module's name.
+ * `cure` is for versions from `major`.`minor` on, 0: all; `unsure` where a module's name has no
+ * version; `old` for older ones. */
 static const struct interpreter {
     const char *begin, *name, *cure;
+    unsigned major, minor;
+    const char *unsure, *old;
 } interpreters[] = {
-    {"python", "Python", "run `python3 -X perf …`, or set PYTHONPERFSUPPORT=1 (from 3.12 on)"},
-    {"libpython", "Python", "run `python3 -X perf …`, or set PYTHONPERFSUPPORT=1 (from 3.12 on)"},
-    {"node", "JavaScript", "run `node --perf-basic-prof --interpreted-frames-native-stack …`"},
-    {"libnode", "JavaScript", "run `node --perf-basic-prof --interpreted-frames-native-stack …`"},
+#define SINCE(major, minor, cure)                                                                  \
+    cure, major, minor, cure " (from " #major "." #minor " on)",                                   \
+        "nothing helps in this version: it takes " #major "." #minor " or later, and then " cure
+#define ALWAYS(cure) cure, 0, 0, NULL, NULL
+#define PYTHON SINCE(3, 12, "run `python3 -X perf …`, or set PYTHONPERFSUPPORT=1")
+#define RUBY SINCE(3, 3, "run `ruby --yjit --yjit-perf …`")
+    {"python", "Python", PYTHON},
+    {"libpython", "Python", PYTHON},
+    {"node", "JavaScript",
+     ALWAYS("run `node --perf-basic-prof --interpreted-frames-native-stack …`")},
+    {"libnode", "JavaScript",
+     ALWAYS("run `node --perf-basic-prof --interpreted-frames-native-stack …`")},
     {"libjvm", "Java",
-     "run `jcmd PID Compiler.perfmap` before the end, or java with -XX:+DumpPerfMapAtExit"},
+     ALWAYS("run `jcmd PID Compiler.perfmap` before the end, or java with -XX:+DumpPerfMapAtExit")},
     {"java", "Java",
-     "run `jcmd PID Compiler.perfmap` before the end, or java with -XX:+DumpPerfMapAtExit"},
-    {"ruby", "Ruby", "run `ruby --yjit --yjit-perf …` (from 3.3 on)"},
-    {"libruby", "Ruby", "run `ruby --yjit --yjit-perf …` (from 3.3 on)"},
-    {"php", "PHP", "run `php -d opcache.jit_debug=0x10 …`"},
-    {"libphp", "PHP", "run `php -d opcache.jit_debug=0x10 …`"},
-    {"beam.smp", "Erlang", "set ERL_FLAGS='+JPperf map'"},
-    {"mono", "C#", "run `mono --jitmap …`"},
-    {"libcoreclr", "C#", "set DOTNET_PerfMapEnabled=1"},
-    {"luajit", "Lua", "run `luajit -joff …` for its interpreter; compiled traces have no names"},
-    {"libluajit", "Lua", "run `luajit -joff …` for its interpreter; compiled traces have no names"},
+     ALWAYS("run `jcmd PID Compiler.perfmap` before the end, or java with -XX:+DumpPerfMapAtExit")},
+    {"ruby", "Ruby", RUBY},
+    {"libruby", "Ruby", RUBY},
+    {"php", "PHP", ALWAYS("run `php -d opcache.jit_debug=0x10 …`")},
+    {"libphp", "PHP", ALWAYS("run `php -d opcache.jit_debug=0x10 …`")},
+    {"beam.smp", "Erlang", ALWAYS("set ERL_FLAGS='+JPperf map'")},
+    {"mono", "C#", ALWAYS("run `mono --jitmap …`")},
+    {"libcoreclr", "C#", ALWAYS("set DOTNET_PerfMapEnabled=1")},
+    {"luajit", "Lua",
+     ALWAYS("run `luajit -joff …` for its interpreter; compiled traces have no names")},
+    {"libluajit", "Lua",
+     ALWAYS("run `luajit -joff …` for its interpreter; compiled traces have no names")},
 };
 
 static const struct interpreter *interpreter_of(const char *module)
@@ -44,11 +58,32 @@ static const struct interpreter *interpreter_of(const char *module)
     return NULL;
 }
 
+/* "3.11" of "python3.11" and "libruby-3.1.so.3.1"; false where there is none. */
+static bool read_version(const char *module, unsigned *major, unsigned *minor)
+{
+    const char *at = module + strcspn(module, "0123456789");
+    return sscanf(at, "%2u.%2u", major, minor) == 2;
+}
+
+/* `module`: a name that begins as the interpreter's. */
+static const char *cure_in_version(const struct interpreter *interpreter, const char *module)
+{
+    unsigned major, minor;
+    if (!interpreter->major)
+        return interpreter->cure;
+    if (!read_version(module, &major, &minor))
+        return interpreter->unsure;
+    return major > interpreter->major ||
+                   (major == interpreter->major && minor >= interpreter->minor)
+               ? interpreter->cure
+               : interpreter->old;
+}
+
 const char *report_cure_of_interpreter(const char *module, const char **language)
 {
     const struct interpreter *interpreter = interpreter_of(module);
     *language = interpreter ? interpreter->name : NULL;
-    return interpreter ? interpreter->cure : NULL;
+    return interpreter ? cure_in_version(interpreter, module) : NULL;
 }
 
 bool report_cure_is_interpreter(const char *module)
@@ -320,16 +355,19 @@ int report_cure_append(struct sprof_str *text, const char *root,
     const struct interpreter *interpreter = interpreter_of(module->interpreter);
     const struct interpreter *own = interpreter_of(module->name);
     const bool is_file = module->path[0] == '/' && module->path[1] != '/' && module->name[0] != '[';
+    if (!is_file && interpreter && module->cure_said)
+        return 0;
     if (!is_file && interpreter)
         return sprof_str_appendf(text, "code that %s compiles has no names: %s", interpreter->name,
-                                 interpreter->cure);
+                                 cure_in_version(interpreter, module->interpreter));
     if (!is_file)
         return sprof_str_appendf(text,
                                  "code made at run time (%.60s) has no names: it has where the "
                                  "runtime writes a perf map, /tmp/perf-PID.map",
                                  module->name);
     const int result = append_of_file(text, root, module);
-    return result || !own ? result
-                          : sprof_str_appendf(text, "; for the names of %s functions %s", own->name,
-                                              own->cure);
+    return result || !own || module->cure_said
+               ? result
+               : sprof_str_appendf(text, "; for the names of %s functions %s", own->name,
+                                   cure_in_version(own, module->name));
 }

@@ -10,12 +10,14 @@ struct report_unnamed {
     const char *name, *path, *build_id; /* build_id: NULL none */
     enum model_kind kind;
     const char *interpreter; /* name of a module of the program, such as "python3.11"; NULL none */
+    bool cure_said;          /* what names the interpreter's functions: then it is left out */
     const char *lacks;       /* what it has none of: NULL "symbols", or "debug information" */
 };
 
 /* Appends one sentence: what is missing, and what to type. `root` is "" for this machine, else a
  * directory that stands for /; only the files of its package manager below /etc and /var/lib are
- * read, no program is run and no network used. Returns 0 or SPROF_ENOMEM. */
+ * read, no program is run and no network used. Appends nothing where all was said. Returns 0 or
+ * SPROF_ENOMEM. */
 int report_cure_append(struct sprof_str *text, const char *root,
                        const struct report_unnamed *module);
 

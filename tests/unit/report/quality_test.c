@@ -93,7 +93,8 @@ static void test_interpreters(void)
     for (size_t i = 0; i < dataset.functions.count; i++)
         dataset.functions.items[i].named = true;
     CU_ASSERT_TRUE(noted(dataset, "functions of python3.11 are the interpreter's own; for the "
-                                  "names of Python functions run `python3 -X perf"));
+                                  "names of Python functions nothing helps in this version: it "
+                                  "takes 3.12 or later, and then run `python3 -X perf"));
 }
 
 /* Most of it is not for every reader. */
