@@ -1,8 +1,12 @@
 /* The account of a session: the CPU time of the targets and of sprof itself, second by second, and
  * what is written of it. */
 #include "record/session.h"
+#include "store/crowd.h"
 
 #include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
 
 /* sprof's own, and its agents' where they have threads in the targets. */
 static uint64_t own_cpu_ns(const struct record_session *session)
@@ -111,6 +115,33 @@ static int put_counter(void *context, const char *name, uint64_t value)
     return sprof_vec_push(&recording_batch(session->recording)->counters, row);
 }
 
+struct record_machine_time record_machine_time(void)
+{
+    enum { IDLE = 3, IOWAIT = 4, STEAL = 7 }; /* what guests use is part of the first two */
+    const uint64_t tick_ns = 1000000000 / (uint64_t)sysconf(_SC_CLK_TCK);
+    struct record_machine_time time = {0};
+    char line[512], *end;
+    sprof_proc_line("/proc/stat", line, sizeof line);
+    char *at = line + strcspn(line, " ");
+    for (int i = 0; i <= STEAL; i++, at = end) {
+        const uint64_t time_ns = strtoull(at, &end, 10) * tick_ns;
+        time.all_ns += time_ns;
+        time.busy_ns += i == IDLE || i == IOWAIT ? 0 : time_ns;
+    }
+    return time;
+}
+
+/* What tells a target that waits from one that is ready while others have the CPUs. */
+static int put_crowd(struct record_session *session)
+{
+    const struct record_machine_time *start = &session->machine_start, *end = &session->machine_end;
+    int result = put_counter(session, STORE_TARGET_READY, session->ready_ns);
+    if (result || end->all_ns <= start->all_ns || end->busy_ns < start->busy_ns)
+        return result;
+    result = put_counter(session, STORE_MACHINE_BUSY, end->busy_ns - start->busy_ns);
+    return result ? result : put_counter(session, STORE_MACHINE_CPU, end->all_ns - start->all_ns);
+}
+
 /* Says what the governor chose, once, and in the run's row. */
 static int conclude_governor(struct record_session *session)
 {
@@ -216,6 +247,8 @@ int record_conclude(struct record_session *session, struct sprof_error *error)
         result = put_counter(session, "not_sampled.cpu_ns", unsampled_ns);
     if (!result)
         result = put_counter(session, "recorder.waited_ns", session->waited_ns);
+    if (!result && !session->options.delay_ns)
+        result = put_crowd(session);
     const double chance_ppm = 1e6 * session->options.chance;
     if (!result && chance_ppm > 0) /* samples are divided by it: never 0 */
         result = put_counter(session, STORE_LOOP_CHANCE, chance_ppm < 1 ? 1 : (uint64_t)chance_ppm);

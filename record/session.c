@@ -245,6 +245,7 @@ static int start(struct record_session *session, struct sprof_error *error)
     const struct record_options *options = &session->options;
     session->own_cpu_start_ns = sprof_clock_own_cpu_ns();
     session->waited_start_ns = sprof_proc_waited_ns();
+    session->machine_start = record_machine_time();
     session->start_ns = sprof_clock_monotonic_ns();
     session->run->start_realtime_ns = sprof_clock_realtime_ns();
     session->run->start_monotonic_ns = session->start_ns;
@@ -521,6 +522,8 @@ int record_run(struct record_session *session, struct record_result *result,
     failed = record_until_end(session, result, error);
     if (failed)
         goto done;
+    session->ready_ns = sampler_ready_ns(session->sampler);
+    session->machine_end = record_machine_time();
     failed = drain_all(session, error);
     session->waited_ns = sprof_proc_waited_ns() - session->waited_start_ns;
     record_warn(session, result);

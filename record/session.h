@@ -19,6 +19,11 @@ struct record_past_events {
     uint64_t from_ns, to_ns, period_ns;
 };
 
+/* The time of all CPUs of the machine since boot, and of it what they had work; 0: not known. */
+struct record_machine_time {
+    uint64_t all_ns, busy_ns;
+};
+
 /* Where idle time of CPUs is booked. */
 struct record_idle {
     uint32_t event, thread, node; /* event 0: none was booked yet */
@@ -54,6 +59,8 @@ struct record_session {
     uint64_t next_flush_ns;
     uint64_t own_cpu_start_ns;
     uint64_t waited_start_ns, waited_ns; /* of the thread that empties rings: for a CPU */
+    struct record_machine_time machine_start, machine_end;
+    uint64_t ready_ns; /* of the target, see sampler_ready_ns */
     struct record_governor governor;
     uint64_t stack_bytes;   /* copied with the samples that count */
     const char *mark;       /* of the phase at hand; NULL: none */
@@ -125,6 +132,9 @@ int record_write_ledgers(struct record_session *session);
  * seen of processes' ends, of what no sample stands for, and of the sources' counters. Returns 0 or
  * SPROF_ENOMEM. */
 int record_conclude(struct record_session *session, struct sprof_error *error);
+
+/* account.c: the machine's as it is now. */
+struct record_machine_time record_machine_time(void);
 
 /* What samples must carry for a mode. */
 enum sampler_capture record_capture(const struct model_view *view);

@@ -52,6 +52,13 @@ struct report_module {
     const char *build_id;    /* lower-case hexadecimal; NULL none */
 };
 
+/* What tells a target that waits from one that is ready while other programs have the CPUs: how
+ * long it was ready without a CPU, at least; the time of all CPUs of the machine meanwhile, and of
+ * it what they had work. 0: not known. */
+struct report_crowd {
+    uint64_t ready_ns, machine_ns, busy_ns;
+};
+
 struct report_function {
     const char *name;         /* demangled; never NULL */
     const char *linkage_name; /* NULL: as `name`, or unknown */
@@ -316,6 +323,7 @@ struct report_dataset {
     struct store_event event;               /* of `run`, the one read; id 0 where the run has none.
                                                Of a sum the first, with the name of the sum */
     enum report_event_sum event_sum;
+    struct report_crowd crowd;             /* of these runs */
     struct store_quality quality;          /* of the selected runs with that event, as a whole */
     uint64_t samples_of_others;            /* … and of their other events */
     SPROF_VEC(struct report_phase) phases; /* of the selected runs, by run and time */

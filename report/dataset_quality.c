@@ -1,7 +1,9 @@
 /* Adds up the quality of the runs of a dataset, of the event that was chosen. */
 #include "report/dataset_parts.h"
+#include "store/crowd.h"
 
 #include <math.h>
+#include <string.h>
 
 bool report_dataset_has_event(const struct report_dataset *dataset, uint32_t run_id)
 {
@@ -72,6 +74,18 @@ static int narrow_to_events(struct report_loading *loading, uint32_t run_id,
     return 0;
 }
 
+static int add_crowd(void *context, const struct store_counter *row)
+{
+    struct report_crowd *crowd = context;
+    if (!strcmp(row->name, STORE_TARGET_READY))
+        crowd->ready_ns += row->value;
+    else if (!strcmp(row->name, STORE_MACHINE_CPU))
+        crowd->machine_ns += row->value;
+    else if (!strcmp(row->name, STORE_MACHINE_BUSY))
+        crowd->busy_ns += row->value;
+    return 0;
+}
+
 int report_dataset_load_quality(struct report_loading *loading, struct sprof_error *error)
 {
     const struct report_dataset *dataset = loading->dataset;
@@ -85,6 +99,9 @@ int report_dataset_load_quality(struct report_loading *loading, struct sprof_err
         int result = store_quality(loading->store, run_id, &one, error);
         if (!result)
             result = narrow_to_events(loading, run_id, &one, error);
+        if (!result)
+            result = store_each_counter(loading->store, run_id, add_crowd, &loading->dataset->crowd,
+                                        error);
         if (result)
             return result;
         *sum = one;

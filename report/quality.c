@@ -4,25 +4,17 @@
 #include "report/cures.h"
 #include "report/number_format.h"
 #include "report/quality_kernel.h"
+#include "report/quality_waiting.h"
 #include "report/services.h"
 #include "report/utf8_text.h"
 
 #include <string.h>
 
 /* Shares from which on something is worth a sentence. */
-enum {
-    MUCH_OUTSIDE_PERCENT = 20,
-    LITTLE_CPU_PERCENT = 50,
-    IDLE_PERCENT = 30, /* the same of the whole machine, which may have little to do */
-    MUCH_LOST_PERCENT = 1,
-    MUCH_NOT_SAMPLED_PERCENT = 1
-};
+enum { MUCH_OUTSIDE_PERCENT = 20, MUCH_LOST_PERCENT = 1, MUCH_NOT_SAMPLED_PERCENT = 1 };
 
 /* A module with less of the unnamed time is not worth a cure of its own, and there are few. */
 enum { MUCH_UNNAMED_PERCENT = 20, MOST_CURES = 2, MUCH_INTERPRETED_PERCENT = 30 };
-
-/* Shorter runs than this say nothing about waiting. */
-static const uint64_t shortest_wait_ns = 100 * 1000 * 1000;
 
 static const uint64_t least_unsampled_ns = 100 * 1000 * 1000;
 
@@ -80,54 +72,6 @@ uint64_t report_quality_used_ns(const struct report_dataset *dataset)
                             !report_counts_calls(dataset) &&
                             !report_quality_sees_waiting(dataset) && dataset->all.weight;
     return of_samples ? dataset->all.weight : dataset->quality.target_cpu_ns;
-}
-
-bool report_quality_is_waiting(const struct report_dataset *dataset)
-{
-    const uint64_t cpu_ns = dataset->quality.target_cpu_ns;
-    uint64_t wall_ns;
-    report_quality_runs(dataset, &wall_ns);
-    return !report_counts_calls(dataset) && !report_quality_sees_waiting(dataset) &&
-           wall_ns >= shortest_wait_ns && !report_quality_is_imported(dataset) &&
-           !is_share(cpu_ns, wall_ns,
-                     report_run_is_of_machine(&dataset->run) ? IDLE_PERCENT : LITTLE_CPU_PERCENT);
-}
-
-static bool is_of_choice(const struct report_dataset *dataset)
-{
-    return report_run_is_of_machine(&dataset->run) &&
-           dataset->run.targets[strlen(MODEL_TARGETS_ALL)];
-}
-
-/* Of part of the machine neither is possible. */
-const char *report_quality_cure_of_waits(const struct report_dataset *dataset)
-{
-    const char *source = dataset->run.source;
-    if (report_run_is_of_machine(&dataset->run))
-        return is_of_choice(dataset) ? "--off-cpu -p PID" : "-a --off-cpu";
-    return source && strstr(source, MODEL_SOURCE_FILTERED) ? "--off-cpu" : "--clock wall";
-}
-
-static int note_waiting(struct report_dataset *dataset, struct quality_parts *notes)
-{
-    char share[NUMBER_BYTES];
-    uint64_t wall_ns;
-    if (dataset->waits)
-        return report_quality_part(dataset, notes, "%s", dataset->waits);
-    if (!report_quality_is_waiting(dataset) ||
-        (is_of_choice(dataset) && !dataset->quality.samples)) /* there may be no target */
-        return 0;
-    report_quality_runs(dataset, &wall_ns);
-    report_number_percent(share, report_quality_used_ns(dataset), wall_ns, 0);
-    if (report_quality_has_waits(dataset))
-        return report_quality_part(dataset, notes,
-                                   "the target was on a CPU for %s of the time: `sprof report "
-                                   "--event wall` shows where it waited, or was ready without one",
-                                   share);
-    return report_quality_part(dataset, notes,
-                               "the target was on a CPU for %s of the time: `sprof record %s` "
-                               "shows where it waited, or was ready without one",
-                               share, report_quality_cure_of_waits(dataset));
 }
 
 static int note_idle(struct report_dataset *dataset, struct quality_parts *notes)
@@ -285,7 +229,7 @@ const char *report_quality_empty(const struct report_dataset *dataset)
                ? "no sample is of this event: `sprof report --by event` shows the others"
            : dataset->apart.not_sampled.weight > least_unsampled_ns
                ? "nothing was sampled of the CPU time that was used"
-           : is_of_choice(dataset)
+           : report_quality_is_of_choice(dataset)
                ? "nothing was sampled: no process that fits had a CPU; `ps -e -o "
                  "pid,user,comm,cgroup` shows which there are"
                : "nothing was sampled: the program used too little CPU time";
@@ -439,6 +383,7 @@ static int note_unnamed(struct report_dataset *dataset, struct quality_parts *no
     int result = costs ? 0 : SPROF_ENOMEM;
     const uint64_t frames = costs ? unnamed_by_module(dataset, costs) : 0;
     size_t most;
+    bool said = false; /* what names functions of an interpreter */
     for (int cure = 0; cure < MOST_CURES && !result && find_unnamed(dataset, costs, frames, &most);
          cure++) {
         costs[most] = (struct unnamed_cost){0};
@@ -448,11 +393,13 @@ static int note_unnamed(struct report_dataset *dataset, struct quality_parts *no
             .path = module->path,
             .build_id = module->build_id,
             .kind = module->kind,
+            .cure_said = said,
             .interpreter = report_counts_calls(dataset) ? NULL : interpreter_in(dataset)};
         struct sprof_str text = {0};
         result = report_cure_append(&text, "", &unnamed);
-        if (!result)
+        if (!result && text.length)
             result = report_quality_part(dataset, notes, "%s", text.text);
+        said |= report_cure_is_interpreter(module->name) || module->kind == MODEL_KIND_JIT;
         sprof_str_release(&text);
     }
     free(costs);
@@ -525,7 +472,7 @@ static const struct {
     {note_empty, true},
     {note_killed, true},
     {note_kernel, true},
-    {note_waiting, true},
+    {report_quality_note_waiting, true},
     {note_idle, true},
     {note_outside, true},
     {note_unnamed, true},

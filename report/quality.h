@@ -73,7 +73,12 @@ size_t report_quality_runs(const struct report_dataset *dataset, uint64_t *wall_
  * so that a screen has one number for it; else as the kernel counted it. */
 uint64_t report_quality_used_ns(const struct report_dataset *dataset);
 
-/* Whether the target was off the CPU for most of the time, which its samples do not show. */
+/* Whether a target that seems to wait may have been ready, too: the machine's CPUs had work for
+ * nearly all of the time, and not all threads' waits for a CPU are known. */
+bool report_quality_may_be_ready(const struct report_dataset *dataset);
+
+/* Whether the target was off the CPU for most of the time, which its samples do not show, as far as
+ * is known not because other programs had the CPUs. */
 bool report_quality_is_waiting(const struct report_dataset *dataset);
 
 /* What the reader must know to understand the numbers, one sentence each: all that there is, or

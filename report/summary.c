@@ -93,7 +93,20 @@ static void write_record_waits(FILE *out, const struct report_dataset *dataset)
         fprintf(out, " -%c %s", is_thread ? 't' : 'p', targets);
     else if (!report_run_is_of_machine(run))
         fputs(" -- …", out);
-    fputs(" · ", out);
+}
+
+/* Of so many command lines a person asks which took the time, as of a build. */
+enum { MANY_COMMANDS = 8 };
+
+static int count_commands(const struct report_dataset *dataset, size_t *count)
+{
+    struct sprof_map commands = {0};
+    int result = 0;
+    for (uint32_t i = 1; i <= dataset->processes.count && !result; i++)
+        result = sprof_map_put(&commands, sprof_hash_text(report_dataset_command(dataset, i)), 1);
+    *count = commands.count;
+    sprof_map_release(&commands);
+    return result;
 }
 
 /* What shows more of it: first the cure, where the samples do not show what is wanted. */
@@ -101,18 +114,30 @@ static int write_next(FILE *out, struct report_dataset *dataset, const char *pat
 {
     char *const words[] = {(char *)(uintptr_t)path, NULL};
     const char *file = sprof_command_text(&dataset->arena, words);
-    if (!file)
+    size_t commands;
+    if (!file || count_commands(dataset, &commands))
         return SPROF_ENOMEM;
     const bool waits = report_quality_is_waiting(dataset);
+    const bool records_waits = waits && !report_quality_has_waits(dataset);
+    const bool may_be_ready = report_quality_may_be_ready(dataset);
     fputs("next: ", out);
     if (report_quality_has_waits(dataset) && !dataset->event_sum && (dataset->waits || waits))
         fprintf(out, "sprof report %s %s · ",
                 report_quality_has_unseen_waits(dataset) ? "--by thread,state"
                                                          : "--event wall --tree",
                 file);
-    else if (waits)
+    if (records_waits && !may_be_ready) {
         write_record_waits(out, dataset);
-    fprintf(out, "sprof report --tree %s · sprof html %s\n", file, file);
+        fputs(" · ", out);
+    }
+    if (commands >= MANY_COMMANDS)
+        fprintf(out, "sprof report --by command %s · ", file);
+    fprintf(out, "sprof report --tree %s · sprof html %s", file, file);
+    if (records_waits && may_be_ready) {
+        fputs(" · ", out);
+        write_record_waits(out, dataset);
+    }
+    fputc('\n', out);
     return 0;
 }
 

@@ -499,6 +499,11 @@ uint64_t sampler_unseen_cpu_ns(struct sampler *sampler)
                : 0;
 }
 
+uint64_t sampler_ready_ns(const struct sampler *sampler)
+{
+    return target_ready_ns(sampler->target);
+}
+
 void sampler_stack_end(struct sampler *sampler, pid_t tid, uint64_t stack_pointer,
                        struct model_stack_extent extent)
 {

@@ -251,6 +251,9 @@ uint64_t sampler_thread_cpu_ns(struct sampler *sampler, pid_t pid, pid_t tid);
  * counted. */
 uint64_t sampler_unseen_cpu_ns(struct sampler *sampler);
 
+/* How long the target has been ready without a CPU: target_ready_ns. */
+uint64_t sampler_ready_ns(const struct sampler *sampler);
+
 /* A walk of this thread's stack, from `stack_pointer`, has shown where it ends: for the next
  * samples. */
 void sampler_stack_end(struct sampler *sampler, pid_t tid, uint64_t stack_pointer,

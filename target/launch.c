@@ -227,11 +227,32 @@ static uint64_t timeval_ns(struct timeval time)
     return (uint64_t)time.tv_sec * 1000000000 + (uint64_t)time.tv_usec * 1000;
 }
 
+uint64_t target_thread_ready_ns(pid_t pid, pid_t tid)
+{
+    char path[64], line[128], *second;
+    snprintf(path, sizeof path, "/proc/%d/task/%d/schedstat", pid, tid);
+    sprof_proc_line(path, line, sizeof line);
+    strtoull(line, &second, 10);
+    return strtoull(second, NULL, 10);
+}
+
+/* What it waited for a CPU can be read until it is reaped. */
+static void take_ready_time(struct target_launch *launch)
+{
+    siginfo_t info = {0};
+    if (waitid(P_PID, (id_t)launch->pid, &info, WEXITED | WNOHANG | WNOWAIT) || !info.si_pid)
+        return;
+    const uint64_t ready_ns = target_thread_ready_ns(launch->pid, launch->pid);
+    if (ready_ns > launch->ready_start_ns)
+        launch->ready_ns = ready_ns - launch->ready_start_ns;
+}
+
 /* Waits for the command as waitpid does, and takes its account when it has ended. */
 static pid_t reap(struct target_launch *launch, int options)
 {
     struct rusage usage;
     pid_t ended;
+    take_ready_time(launch);
     do
         ended = wait4(launch->pid, &launch->wait_status, options, &usage);
     while (ended < 0 && errno == EINTR);
@@ -265,6 +286,7 @@ int target_launch_go(struct target_launch *launch, struct sprof_error *error)
 {
     launch->started = true;
     launch->cpu_start_ns = process_cpu_ns(launch->pid);
+    launch->ready_start_ns = target_thread_ready_ns(launch->pid, launch->pid);
     const struct sprof_str *environment = &launch->environment;
     const uint32_t size = (uint32_t)environment->length;
     /* A child that died shows below. */

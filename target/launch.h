@@ -22,7 +22,8 @@ struct target_launch {
     void *meanwhile_context;
     uint64_t cpu_start_ns; /* CPU time of the child when it was let go */
     uint64_t cpu_ns; /* once reaped: of the command and the descendants it waited for, since then */
-    char name[256];  /* of the command, for messages */
+    uint64_t ready_start_ns, ready_ns; /* the same of its first thread: ready without a CPU */
+    char name[256];                    /* of the command, for messages */
 };
 
 /* An empty launch: no command, no descriptors. */
@@ -39,6 +40,11 @@ int target_launch_go(struct target_launch *launch, struct sprof_error *error);
 
 /* Whether the command has ended, without waiting; reaps it. */
 bool target_launch_ended(struct target_launch *launch);
+
+/* How long a thread could have run and had no CPU, since it began, in nanoseconds: also of one that
+ * has ended and was not reaped yet. 0 where there is none, or the kernel does not count it.
+ * (Documentation/scheduler/sched-stats.rst.) */
+uint64_t target_thread_ready_ns(pid_t pid, pid_t tid);
 
 /* Kills and reaps a child that was never started; leaves a running command alone. */
 void target_launch_close(struct target_launch *launch);

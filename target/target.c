@@ -23,6 +23,7 @@ struct target {
     pid_t tid;
     bool all;
     uint64_t started_ns;
+    uint64_t ready_start_ns; /* of what ran before */
 };
 
 /* == Opening == */
@@ -135,6 +136,40 @@ uint64_t target_command_cpu_ns(const struct target *target)
     return target->launch.cpu_ns;
 }
 
+/* Of all threads of a process since they began. */
+static uint64_t process_ready_ns(pid_t pid)
+{
+    struct sprof_id_list threads = {0};
+    uint64_t sum_ns = 0;
+    sprof_proc_threads(pid, &threads); /* of those that it found */
+    for (size_t i = 0; i < threads.count; i++)
+        sum_ns += target_thread_ready_ns(pid, threads.items[i]);
+    sprof_vec_release(&threads);
+    return sum_ns;
+}
+
+static uint64_t running_ready_ns(const struct target *target)
+{
+    uint64_t sum_ns = 0;
+    if (target->all)
+        return 0;
+    if (target->tid)
+        return target_thread_ready_ns(target->tid, target->tid);
+    for (size_t i = 0; i < target->pids.count; i++)
+        sum_ns += process_ready_ns(target->pids.items[i]);
+    return sum_ns;
+}
+
+uint64_t target_ready_ns(const struct target *target)
+{
+    const struct target_launch *launch = &target->launch;
+    const uint64_t now_ns = launch->reaped ? launch->ready_start_ns + launch->ready_ns
+                            : launch->pid  ? process_ready_ns(launch->pid)
+                                           : running_ready_ns(target);
+    const uint64_t start_ns = launch->pid ? launch->ready_start_ns : target->ready_start_ns;
+    return now_ns > start_ns ? now_ns - start_ns : 0;
+}
+
 /* == Running == */
 
 int target_set_environment(struct target *target, const char *assignment)
@@ -146,6 +181,7 @@ int target_start(struct target *target, struct sprof_error *error)
 {
     const int result = target->launch.pid ? target_launch_go(&target->launch, error) : 0;
     target->started_ns = sprof_clock_monotonic_ns();
+    target->ready_start_ns = running_ready_ns(target);
     return result;
 }
 

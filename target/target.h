@@ -75,6 +75,11 @@ bool target_ended(struct target *target, int *wait_status);
  * target_start, in nanoseconds; 0 until then. */
 uint64_t target_command_cpu_ns(const struct target *target);
 
+/* How long the target has been ready without a CPU since target_start, in nanoseconds: of a command
+ * that has ended its first thread, of what runs its threads that live. Never too much. 0: not
+ * known, or not at all. */
+uint64_t target_ready_ns(const struct target *target);
+
 /* A process that was attached to is looked at no more: as if it had ended. */
 void target_forget(struct target *target, pid_t pid);
 

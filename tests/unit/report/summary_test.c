@@ -1,4 +1,5 @@
 #include "report/quality.h"
+#include "store/crowd.h"
 #include "tests/unit/report/recorded.h"
 
 static void test_summary(void)
@@ -94,6 +95,47 @@ static void test_next(void)
     }
 }
 
+/* The example's target was on a CPU for 8 ms of 2 s. What is known of the machine says why. */
+static void test_busy_machine(void)
+{
+#define COUNTED(name, ms) "INSERT INTO counter VALUES (1, '" name "', " #ms "000000); "
+    static const char on_busy[] =
+        "sprof: the target was on a CPU for 0 % of the time, on a machine whose CPUs were busy for "
+        "95 % of it: `sprof record --clock wall` shows whether it waited, or was ready without one"
+        "\n";
+    static const char idle[] = COUNTED(STORE_MACHINE_CPU, 4000) COUNTED(STORE_MACHINE_BUSY, 1000);
+    static const char busy[] = COUNTED(STORE_MACHINE_CPU, 4000) COUNTED(STORE_MACHINE_BUSY, 3800);
+    static const char ready[] = COUNTED(STORE_TARGET_READY, 1500);
+    static const char waits_first[] = "next: sprof record --clock wall -- prog --fast · ";
+    assert_says(idle, "0 % of the time: `sprof record --clock wall` shows where it waited, or");
+    assert_says(idle, waits_first);
+    assert_says(busy, on_busy);
+    assert_says(busy, "next: sprof report --tree a.db · sprof html a.db · "
+                      "sprof record --clock wall -- prog --fast\n");
+    assert_says(ready, "sprof: the machine was busy: the target was on a CPU for 0 % of the time, "
+                       "and ready without one for 75 %, as other programs had the CPUs\n");
+    assert_says(ready, "next: sprof report --tree a.db · sprof html a.db\n");
+    /* One thread's time is known: it has waited for all that it did not run. */
+    char one_thread[512];
+    snprintf(one_thread, sizeof one_thread,
+             "%s; DELETE FROM sample WHERE thread_id > 1; DELETE FROM thread WHERE id > 1", busy);
+    assert_says(one_thread, waits_first);
+}
+
+/* Where many command lines ran, a person asks which took the time. */
+static void test_many_commands(void)
+{
+    static const char more[] =
+        "WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < %d) "
+        "INSERT INTO process (id, run_id, pid, start_ns, end_ns, name, command) "
+        "SELECT 100 + i, 1, 100 + i, 0, 1, 'cc', 'cc ' || (i / %d) FROM n";
+    char sql[512];
+    snprintf(sql, sizeof sql, more, 20, 1);
+    assert_says(sql, " · sprof report --by command a.db · sprof report --tree a.db · ");
+    snprintf(sql, sizeof sql, more, 20, 10); /* often the same */
+    assert_says(sql, "-- prog --fast · sprof report --tree a.db · ");
+}
+
 /* Where the kernel is not seen, C libraries may enter it by functions of their own. */
 static void test_waits(void)
 {
@@ -115,5 +157,7 @@ void sprof_suite_report_summary(void)
     CU_pSuite suite = CU_add_suite("report/summary", example_open, example_close);
     CU_add_test(suite, "the whole of it", test_summary);
     CU_add_test(suite, "what comes next", test_next);
+    CU_add_test(suite, "a machine that is busy", test_busy_machine);
+    CU_add_test(suite, "many command lines", test_many_commands);
     CU_add_test(suite, "waits without the kernel's functions", test_waits);
 }

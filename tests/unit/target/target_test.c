@@ -3,6 +3,7 @@
 #include <CUnit/CUnit.h>
 #include <errno.h>
 #include <pthread.h>
+#include <sched.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
@@ -53,6 +54,51 @@ static void test_a_command(void)
         usleep(1000);
     CU_ASSERT_EQUAL(WEXITSTATUS(status), 4);
     CU_ASSERT_TRUE(target_command_cpu_ns(target) > 0);
+    target_free(target);
+}
+
+/* A command that shares one CPU with a twin is ready without one for about half of the time. */
+static void test_ready_time(void)
+{
+    cpu_set_t before, one;
+    CU_ASSERT_EQUAL_FATAL(sched_getaffinity(0, sizeof before, &before), 0);
+    const int cpu = sched_getcpu();
+    CPU_ZERO(&one);
+    CPU_SET(cpu < 0 ? 0 : (size_t)cpu, &one);
+    CU_ASSERT_EQUAL(sched_setaffinity(0, sizeof one, &one), 0);
+    const pid_t twin = fork();
+    while (!twin)
+        ;
+    char *const command[] = {"sh", "-c", "i=0; while [ $i -lt 200000 ]; do i=$((i + 1)); done",
+                             NULL};
+    const struct target_options options = {.command = command};
+    struct target *target;
+    CU_ASSERT_EQUAL_FATAL(target_open(&target, &options, NULL), 0);
+    sched_setaffinity(0, sizeof before, &before);
+    CU_ASSERT_EQUAL(target_start(target, NULL), 0);
+    const uint64_t begun_ns = sprof_clock_monotonic_ns();
+    while (!target_ended(target, NULL))
+        usleep(1000);
+    const uint64_t took_ns = sprof_clock_monotonic_ns() - begun_ns;
+    const uint64_t ready_ns = target_ready_ns(target);
+    CU_ASSERT_TRUE(ready_ns > took_ns / 5);
+    CU_ASSERT_TRUE(ready_ns + target_command_cpu_ns(target) < took_ns + took_ns / 10);
+    end(twin);
+    target_free(target);
+}
+
+/* What waits for nothing but time is not ready meanwhile. */
+static void test_waiting_is_not_ready(void)
+{
+    char *const command[] = {"sleep", "0.5", NULL};
+    const struct target_options options = {.command = command};
+    struct target *target;
+    CU_ASSERT_EQUAL_FATAL(target_open(&target, &options, NULL), 0);
+    CU_ASSERT_EQUAL(target_start(target, NULL), 0);
+    const uint64_t begun_ns = sprof_clock_monotonic_ns();
+    while (!target_ended(target, NULL))
+        usleep(1000);
+    CU_ASSERT_TRUE(target_ready_ns(target) < (sprof_clock_monotonic_ns() - begun_ns) / 2);
     target_free(target);
 }
 
@@ -286,6 +332,8 @@ void sprof_suite_target_target(void)
 {
     CU_pSuite suite = CU_add_suite("target/target", NULL, NULL);
     CU_add_test(suite, "a command", test_a_command);
+    CU_add_test(suite, "ready without a CPU", test_ready_time);
+    CU_add_test(suite, "waiting is not ready", test_waiting_is_not_ready);
     CU_add_test(suite, "processes", test_processes);
     CU_add_test(suite, "a thread", test_a_thread);
     CU_add_test(suite, "forgotten", test_forgotten);
