@@ -1,7 +1,7 @@
 /* The account of a session: the CPU time of the targets and of sprof itself, second by second, and
  * what is written of it. */
 #include "record/session.h"
-#include "store/crowd.h"
+#include "store/store.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,6 +1,6 @@
 /* Adds up the quality of the runs of a dataset, of the event that was chosen. */
 #include "report/dataset_parts.h"
-#include "store/crowd.h"
+#include "store/store.h"
 
 #include <math.h>
 #include <string.h>

@@ -10,6 +10,7 @@
 #define SPROF_STORE_STORE_H
 
 #include "store/calls.h"
+#include "store/crowd.h"
 #include "store/merge.h"
 #include "store/moved.h"
 #include "store/places.h"

@@ -8,6 +8,15 @@ function hash(text) {
     return h >>> 0;
 }
 
+// Red, green and blue, up to 255, of a colour "hsl(hue saturation% lightness%)".
+function rgbOf(color) {
+    const [hue, saturation, lightness] = color.match(/[\d.]+/g).map(Number), most = saturation / 100 * Math.min(lightness, 100 - lightness) / 100;
+    return [0, 8, 4].map(n => {
+        const k = (n + hue / 30) % 12;
+        return 255 * (lightness / 100 - most * Math.max(-1, Math.min(k - 3, 9 - k, 1)));
+    });
+}
+
 const KIND_HUES = {app: [25, 30], system: [206, 30], kernel: [276, 26], jit: [136, 30], none: [0, 0]};
 
 class Palette {
@@ -38,10 +47,11 @@ class Palette {
         return state === 'ready' ? (this.dark ? 'hsl(46 60% 34%)' : 'hsl(46 82% 66%)') : this.dark ? 'hsl(218 11% 33%)' : 'hsl(218 13% 76%)';
     }
 
-    // From time on a CPU to time without one.
-    waiting(share) {
-        return this.dark ? `hsl(${25 + 193 * Math.round(share)} ${Math.abs(70 - 80 * share) + 8 * share}% ${28 + 5 * share}%)`
-            : `hsl(${25 + 193 * Math.round(share)} ${Math.abs(80 - 93 * share)}% ${70 + 6 * share}%)`;
+    // Of [[state, share]]. Small shares show, too: where all wait most of the time, what they do else tells them apart.
+    mixed(shares) {
+        const parts = shares.map(([state, share]) => [rgbOf(state === 'run' ? this.kind('app', 0.4) : this.state(state)), Math.sqrt(Math.max(0, share))]);
+        const sum = parts.reduce((total, [, part]) => total + part, 0) || 1;
+        return `rgb(${[0, 1, 2].map(i => Math.round(parts.reduce((total, [color, part]) => total + color[i] * part, 0) / sum)).join(' ')})`;
     }
 
     function(fn) {

@@ -162,7 +162,7 @@ function changeColumns(app, of = row => row, verdict = false) {
                 row.verdict || '')}] : []),
         {key: 'own', title: 'own change', rank: 1, number: true, width: '106px', help: 'against what it was itself',
             value: row => of(row).before ? of(row).now / of(row).before : Infinity,
-            text: row => stateOf(of(row)) === 'both'
+            text: row => verdict && row.verdict === stateOf(of(row)) ? '' : stateOf(of(row)) === 'both'
                 ? signed(of(row).change, (100 * Math.abs(of(row).change) / of(row).before).toFixed(1) + ' %')
                 : element('b', {class: stateOf(of(row))}, stateOf(of(row)))},
         cost('before', 'before', 1), cost('now', 'now'),

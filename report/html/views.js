@@ -95,16 +95,16 @@ class FlameView {
             segments([[false, 'Icicle'], [true, 'Flame graph']], state.flame, flame => app.set({flame})),
             element('button', {class: 'plain', onclick: () => this.graph.reset(), title: 'Esc'}, 'Zoom out'),
             element('span', {class: 'muted'}, state.inverted ? 'functions by self cost, their callers beside them' : ''),
-            element('span', {class: 'legend'}, ...(byState ? [[0, 'on a CPU'], [1, 'waiting, or ready without a CPU']].map(([share, text]) => element('span', {},
-                element('i', {style: `background:${palette.waiting(share)}`}), text)) : [['app', 'application'], ['system', 'system libraries'],
+            element('span', {class: 'legend'}, ...(byState ? Object.entries(STATE_NAMES).map(([state, text]) => element('span', {},
+                element('i', {style: `background:${palette.mixed([[state, 1]])}`}), text)) : [['app', 'application'], ['system', 'system libraries'],
                 ['kernel', 'kernel'], ['jit', 'run-time code']].map(([kind, text]) => element('span', {},
                 element('i', {style: `background:${palette.kind(kind, 0.4)}`}), text)))));
         this.graph.rootsAtBottom = state.flame;
         this.graph.zoomPath = state.zoom;
         this.graph.show(state.inverted ? bottomUp(profile) : topDown(profile), profile,
-                        {match: app.match, ...(byState ? {colorOf: entry => palette.waiting(waitingShare(profile, entry)),
-                            describe: (of, entry) => [...describeEntry(of, entry), element('span', {}, `waiting, or ready without a CPU: ${
-                                formatPercent(waitingShare(of, entry), 1, 0)}`)]} : {})});
+                        {match: app.match, ...(byState ? {colorOf: entry => palette.mixed(stateShares(profile, entry)),
+                            describe: (of, entry) => [...describeEntry(of, entry), element('span', {}, stateShares(of, entry)
+                                .map(([state, share]) => `${STATE_NAMES[state]} ${formatPercent(share, 1, 0)}`).join(' · '))]} : {})});
     }
 }
 

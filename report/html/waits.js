@@ -76,13 +76,17 @@ function waitPieces(data, lanes, isLeftOut, slotNs) {
     return pieces;
 }
 
-// The part of an entry of the tree that is no time on a CPU; undefined where that is not known.
-function waitingShare(profile, entry) {
-    const {data} = profile, {off} = data.events[profile.event];
+const STATE_NAMES = {run: 'on a CPU', wait: 'waiting', ready: 'ready, without a CPU'};
+
+// Of an entry of the tree, what of its time is on a CPU, waiting and ready: [[state, share]]; empty where that is not known.
+function stateShares(profile, entry) {
+    const {data} = profile, {off, parts} = data.events[profile.event];
     if (off === undefined || !entry.nodes)
-        return undefined;
-    profile.waiting ||= treeCosts(profile.view, new SelectedCosts(data).choose({...profile.selection, event: off}));
-    return entry.nodes.reduce((sum, id) => sum + profile.waiting.weight[id], 0) / Math.max(1, entry.weight);
+        return [];
+    const costsOf = event => event === undefined ? null : treeCosts(profile.view, new SelectedCosts(data).choose({...profile.selection, event}));
+    profile.states ||= [off, parts.find(part => data.events[part].name.endsWith(':ready'))].map(costsOf);
+    const [without, ready] = profile.states.map(costs => costs ? entry.nodes.reduce((sum, id) => sum + costs.weight[id], 0) / Math.max(1, entry.weight) : 0);
+    return [['run', 1 - without], ['wait', without - ready], ['ready', ready]];
 }
 
 // Lines from the threads that woke others to these, of the longest waits.

@@ -3,6 +3,7 @@
 time_test.py CASE"""
 import json
 import os
+import re
 import shlex
 import subprocess
 import sys
@@ -89,6 +90,14 @@ def waits(browser, work):
     if (first == "wall") != (mode == "app" and len(filters) == 1):
         raise SystemExit(f"the page begins with {first} in mode {mode}, {filters}")
     browser.run("sprof.set({mode: 'full', filters: []})")
+    # In the graph of all time, waiting, ready and running have colours of their own, and nearly all is another than all of it.
+    browser.run("sprof.set({tab: 'flame'})")
+    colors, said = browser.run("""const {graph} = sprof.views.find(view => view.id === 'flame').object, last = graph.describe?.(sprof.profile, graph.root).at(-1);
+        return [[[['run', 1]], [['wait', 1]], [['ready', 1]], [['run', 0.05], ['wait', 0.95]]].map(shares => sprof.palette.mixed(shares)), last?.textContent]""")
+    channels = [[int(part) for part in color[4:-1].split()] for color in colors]
+    apart = [max(abs(a - b) for a, b in zip(one, other)) for at, one in enumerate(channels) for other in channels[:at]]
+    if first == "wall" and (min(apart) < 10 or abs(sum(map(float, re.findall(r"[\d.]+", said))) - 100) > 2):
+        raise SystemExit(f"the colours of states are {colors}; {said}")
     for event, idle in (("wall", False), ("wall", True), ("off-cpu", False), ("off-cpu:ready", False)):
         known = browser.run("""const event = sprof.data.events.findIndex(({name}) => name === arguments[0]);
             if (event >= 0)
@@ -127,7 +136,7 @@ def waits(browser, work):
         raise SystemExit(f"with {on} ns on a CPU and {off} ns of waits the page begins with {first}")
     page.tab("flame")
     waiting, everything, color = browser.run("""const {graph} = sprof.views.find(view => view.id === 'flame').object;
-        return [sprof.profile.waiting.weight[0], sprof.profile.total, graph.colorOf(graph.root)]""")
+        return [sprof.profile.states[0].weight[0], sprof.profile.total, graph.colorOf(graph.root)]""")
     if not 0 < waiting < everything or not color:
         raise SystemExit(f"of {everything} ns threads wait {waiting}, in the colour {color}")
     # Sums of events have no lines, so nothing leads to them.

@@ -14,7 +14,8 @@ function partOf(opening) {
 
 // All of the script but its last statement, which needs a window.
 const script = partOf('<script type="module">'), last = script.lastIndexOf('\nloadData().then(');
-globalThis.document = {getElementById: id => ({textContent: partOf(`<script type="text/plain" id="${id}">`)})};
+globalThis.document = {getElementById: id => ({textContent: partOf(`<script type="text/plain" id="${id}">`)}),
+    createElement: () => ({setAttribute() {}, append() {}})};
 globalThis.window = {devicePixelRatio: 1};
 const page = vm.runInThisContext(script.slice(0, last) +
     '\n({loadData, readAs, recordedMode, Profile, sourceOf, sourceRows, FunctionSearch, matchedValue, slotCosts, HeatMap})');
@@ -23,9 +24,9 @@ const page = vm.runInThisContext(script.slice(0, last) +
 function heatMapOf(costs, slotNs) {
     const cells = [];
     const context = {setTransform() {}, fillText() {}, fillRect(x, y, w, h) { cells.push({x, y, w, h, style: this.fillStyle}); }};
-    const canvas = {parentElement: {clientWidth: 1000}, style: {}, getContext: () => context, getBoundingClientRect: () => ({left: 0, top: 0})};
+    const canvas = {parentElement: {clientWidth: 1000, clientHeight: 700}, style: {}, getContext: () => context, getBoundingClientRect: () => ({left: 0, top: 0})};
     const map = Object.assign(Object.create(page.HeatMap.prototype),
-        {canvas, palette: {sans: '', muted: '', dark: false}, note: {}, said: {}, costs, slotNs, range: null, event: {clock: true},
+        {canvas, palette: {sans: '', muted: '', dark: false}, note: {replaceChildren() {}}, said: {}, costs, slotNs, range: null, event: {clock: true},
             perSecond: Math.max(1, Math.round(1e9 / slotNs))});
     map.paint();
     // Lightness says how busy a cell is: 95 % of an idle one.

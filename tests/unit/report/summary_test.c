@@ -1,5 +1,5 @@
 #include "report/quality.h"
-#include "store/crowd.h"
+#include "store/store.h"
 #include "tests/unit/report/recorded.h"
 
 static void test_summary(void)
