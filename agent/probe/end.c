@@ -83,10 +83,10 @@ static inline void add_outside_path(const struct thread *thread, const struct pr
 {
     const uint32_t extras = probe_inside.shared->extras;
     const bool has_room = PROBE_NODE_DEPTH(thread->nodes[caller].key) + 1 < PROBE_PATH_DEPTH;
-    const uint32_t below =
-        has_room && extras & PROBE_PATHS
-            ? node_below(thread, caller, (uint32_t)(stat - thread->stats), extras & PROBE_SPARE)
-            : 0;
+    const uint32_t below = has_room && extras & PROBE_PATHS
+                               ? node_below(thread, caller, (uint32_t)(stat - thread->stats),
+                                            OF_OUTSIDE, extras & PROBE_SPARE)
+                               : 0;
     struct probe_node *node = &thread->nodes[below ? below : caller];
     add((uint64_t *)&node->self, self);
     if (below) {

@@ -27,9 +27,13 @@ static inline bool has_node_page(const struct thread *thread, uint32_t node)
 
 /* == Paths == */
 
-/* Finds or makes the node. 0: no room, or search too long. */
+/* Which nodes a function may have: one outside the modules has nothing below it, and takes no room
+ * that a path needs. */
+enum { OF_PATHS = 1, OF_OUTSIDE = 4 };
+
+/* Finds or makes the node, among each so-many-th of all. 0: no room, or search too long. */
 static inline uint32_t node_below(const struct thread *thread, uint32_t parent, uint32_t function,
-                                  bool is_spare)
+                                  uint32_t step, bool is_spare)
 {
     enum { LOOKS = 32 };
     struct probe_node *nodes = thread->nodes;
@@ -37,8 +41,8 @@ static inline uint32_t node_below(const struct thread *thread, uint32_t parent, 
     if (depth >= PROBE_PATH_DEPTH)
         depth = parent = 0;
     const uint64_t key = depth << 48 | (uint64_t)parent << 32 | (function + 1);
-    uint32_t at = (parent * 0x9e3779b1u + function * 0x85ebca77u) >> 16;
-    for (int i = 0; i < LOOKS; i++, at++) {
+    uint32_t at = (parent * 0x9e3779b1u + function * 0x85ebca77u) >> 16 | (step - 1);
+    for (uint32_t i = 0; i < LOOKS; i += step, at += step) {
         at = at % PROBE_NODES ? at % PROBE_NODES : 1;
         if (is_spare && !has_node_page(thread, at))
             return 0;
@@ -65,8 +69,10 @@ static inline uint32_t pair_node(const struct thread *thread, const struct recor
         caller = caller->parent ? caller->parent : &thread->root;
     const uint32_t from =
         caller == &thread->root ? UINT32_MAX : (uint32_t)(stat_of(caller) - thread->stats);
-    const uint32_t parent = from == UINT32_MAX ? 0 : node_below(thread, 0, from, is_spare);
-    return from != UINT32_MAX && !parent ? 0 : node_below(thread, parent, function, is_spare);
+    const uint32_t parent =
+        from == UINT32_MAX ? 0 : node_below(thread, 0, from, OF_PATHS, is_spare);
+    return from != UINT32_MAX && !parent ? 0
+                                         : node_below(thread, parent, function, OF_PATHS, is_spare);
 }
 
 #endif

@@ -288,9 +288,10 @@ static inline void begin_call(struct thread *thread, struct record *record, stru
         since = early && !since ? early->begin : since; /* reading memory takes microseconds */
     }
     if (extras & (PROBE_PATHS | PROBE_CALLERS))
-        set_path(record, extras & PROBE_PATHS
-                             ? node_below(thread, path_of(caller), function, extras & PROBE_SPARE)
-                             : pair_node(thread, caller, function, extras & PROBE_SPARE));
+        set_path(record,
+                 extras & PROBE_PATHS
+                     ? node_below(thread, path_of(caller), function, OF_PATHS, extras & PROBE_SPARE)
+                     : pair_node(thread, caller, function, extras & PROBE_SPARE));
     const uint32_t path = path_of(record);
     record->begin = probe_ticks() + probe_inside.shared->cost.inside;
     if (early)

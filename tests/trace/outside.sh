@@ -1,6 +1,6 @@
 #!/bin/bash
 # Time that functions spend outside of the traced modules: beside self, and by callee.
-#   outside.sh launched | attached
+#   outside.sh launched | attached | full
 set -u
 . "$(dirname "$0")/lib.sh"
 
@@ -250,5 +250,25 @@ attached)
     # The slots are as they were: the program goes on, and ends as it would.
     touch end
     wait $running || fail "it ended by $?"
+    ;;
+full)
+    # More paths than there is room for: calls that leave the modules take little of it.
+    cat >program.c <<'END'
+#include <unistd.h>
+#define NI __attribute__((noinline, noclone))
+void left(int), right(int);
+NI void go(int depth) { if (!depth) { getppid(); getuid(); getgid(); geteuid(); getegid(); return; } left(depth - 1); right(depth - 1); __asm__ volatile(""); }
+NI void left(int depth) { go(depth); __asm__ volatile(""); }
+NI void right(int depth) { go(depth); __asm__ volatile("nop"); }
+int main(void) { go(15); return 0; }
+END
+    cc -O1 -g -fno-optimize-sibling-calls -w program.c -o program || fail "no program"
+    "$SPROF" trace --paths -o t.db -- ./program 2>notes || fail "not traced: $(cat notes)"
+    count() {
+        asked "SELECT count(*) FROM path_cost c JOIN call_path p ON p.id = c.path_id
+               JOIN function f ON f.id = p.function_id WHERE f.name $1 LIKE 'get%'"
+    }
+    [ "$(count NOT)" -gt 44000 ] || fail "$(count NOT) paths of 65 536 are the program's own"
+    [ "$(count '')" -gt 1000 ] || fail "$(count '') paths lead outside"
     ;;
 esac
