@@ -267,12 +267,16 @@ static const char *note_of(struct diff_comparison *comparison, const struct diff
     return report_utf8_copy(&comparison->arena, text);
 }
 
-/* A module that one side alone has, of whose rows there is most; NULL: none. */
+/* A row has at least that part of a side where its module, with a name no longer, may be one that was
+ * renamed: less is of a library that one run happened to need. */
+enum { MUCH_RENAMED_PERCENT = 2, RENAMED_BYTES = 80 };
+
+/* The module with most cost in a row, of those that one side alone has; NULL: none has much. */
 static const char *only_in(const struct diff_comparison *comparison,
                            const struct diff_result *result, size_t side)
 {
     const char *module = NULL;
-    double most = 0;
+    double most = (side ? result->total.after : result->total.before) * MUCH_RENAMED_PERCENT / 100;
     for (size_t i = 0; i < result->count; i++) {
         const struct diff_row *row = &comparison->rows.items[result->order[i]];
         const struct model_difference *costs = &result->differences[result->order[i]];
@@ -291,12 +295,10 @@ static const char *only_in(const struct diff_comparison *comparison,
 static const char *rename_of(struct diff_comparison *comparison, const struct diff_result *result)
 {
     const char *before = only_in(comparison, result, 0), *after = only_in(comparison, result, 1);
-    char text[480];
-    if (!before || !after)
+    char text[4 * RENAMED_BYTES + 100];
+    if (!before || !after || strlen(before) > RENAMED_BYTES || strlen(after) > RENAMED_BYTES)
         return NULL;
-    snprintf(text, sizeof text,
-             "%.100s is only before, %.100s only after: if they are one, "
-             "`--map %.80s=%.80s`",
+    snprintf(text, sizeof text, "%s is only before, %s only after: if they are one, `--map %s=%s`",
              before, after, before, after);
     return report_utf8_copy(&comparison->arena, text);
 }
