@@ -267,8 +267,8 @@ static const char *note_of(struct diff_comparison *comparison, const struct diff
     return report_utf8_copy(&comparison->arena, text);
 }
 
-/* A row has at least that part of a side where its module, with a name no longer, may be one that was
- * renamed: less is of a library that one run happened to need. */
+/* A row has at least that part of a side where its module, with a name no longer, may be one that
+ * was renamed: less is of a library that one run happened to need. */
 enum { MUCH_RENAMED_PERCENT = 2, RENAMED_BYTES = 80 };
 
 /* The module with most cost in a row, of those that one side alone has; NULL: none has much. */
