@@ -274,9 +274,14 @@ END
     cc -O2 -g -pthread hangs.c -o hangs || fail "no program"
     ./hangs &
     children+=($!)
-    waiting() { [ "$(cat /proc/${children[-1]}/task/*/wchan 2>/dev/null | grep -o futex | wc -l)" = 3 ]; }
+    switches() { cat /proc/${children[-1]}/task/*/status 2>/dev/null | grep ctxt_switches; }
+    waiting() {
+        local before
+        before=$(switches)
+        sleep 0.7 # longer than each holds its first lock
+        [ "$(echo "$before" | wc -l)" = 6 ] && [ "$(switches)" = "$before" ]
+    }
     wait_until 60 waiting
-    sleep 0.3
     "$SPROF" why --format json -p ${children[-1]} >out 2>err || fail "status $?: $(cat out err)"
     [ "$(answer sees)" = states ] || skip "waits are not measured here: $(cat err)"
     [ "$(answer answer)" = function ] && [ "$(answer cause)" = lock ] || fail "no wait for a lock: $(cat out)"
