@@ -82,7 +82,7 @@ END
     [ "$(tr -d '\r' <out)" = "1 1" ] || fail "open calls are not shown once: $("$SPROF" stats --open -i both.db)"
 }
 
-# A log with rules is 65535 calls deep. Deeper calls are counted as not logged, and kept.
+# A log with rules is 65534 calls deep. Deeper calls are counted as not logged, and kept.
 deep() {
     cat >deep.c <<'END'
 #include <unistd.h>
@@ -156,7 +156,7 @@ END
     finds "kept calls in the log" t.db "$joined" 2
     serve plain --mode log
     expect 2 "$SPROF" ctl -i plain.db keep 'n = 5 : ^work'
-    grep -q 'give the first rule when it starts' err || fail "why not: $(cat err)"
+    grep -q 'give the first rule at its start' err || fail "why not: $(cat err)"
     ended
     serve paths --callers --keep 'n = 5 : ^work'
     expect 2 "$SPROF" ctl -i paths.db mode log

@@ -203,8 +203,8 @@ stack)
     [ "$(used leaf)" = none ] || fail "without --stack: $(used leaf)"
     "$SPROF" report t.db >out 2>err && ! grep -q stack-bytes out || fail "a column of nothing in the report"
     "$SPROF" stats -i t.db >out 2>err && ! grep -q stack-bytes out || fail "a column of nothing"
-    expect 2 "$SPROF" trace --stack --mode coverage -- ./program && said 'needs --mode stats'
-    expect 2 "$SPROF" trace --stack --backend uprobe -- ./program && said 'needs --backend inject'
+    expect 2 "$SPROF" trace --stack --mode coverage -- ./program && said 'goes with --mode stats'
+    expect 2 "$SPROF" trace --stack --backend uprobe -- ./program && said 'goes with --backend inject'
     ;;
 heap)
     allocating
@@ -249,8 +249,8 @@ heap)
     [ "$("$SPROF" sql t.db --format csv "SELECT count(heap_self_bytes) AS v FROM v_call_stats" | tr -d '\r' | sed -n 2p)" = 0 ] ||
         fail "figures without --heap"
     "$SPROF" stats -i t.db >out 2>err && ! grep -q heap-self out || fail "a column of nothing"
-    expect 2 "$SPROF" trace --heap --mode coverage -- ./program && said 'heap needs --mode stats'
-    expect 2 "$SPROF" trace --heap --backend uprobe -- ./program && said 'heap needs --backend inject'
+    expect 2 "$SPROF" trace --heap --mode coverage -- ./program && said 'heap goes with --mode stats'
+    expect 2 "$SPROF" trace --heap --backend uprobe -- ./program && said 'heap goes with --backend inject'
     ;;
 *) fail "no case $1" ;;
 esac
