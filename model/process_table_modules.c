@@ -43,12 +43,8 @@ static bool same_identity(const struct model_module *module, const struct sprof_
            !strcmp(known->path, path_of(identity));
 }
 
-/* Executable memory without a file is mostly of code made at run time: the kernel's word for it
- * says nothing to a reader. */
 static const char *name_of(const char *path)
 {
-    if (!strcmp(path, "//anon"))
-        return "[JIT code]";
     const char *slash = strrchr(path, '/');
     return !slash || path[0] == '[' || !strncmp(path, "//", 2) || !slash[1] ? path : slash + 1;
 }

@@ -186,7 +186,9 @@ static uint64_t end_of(const struct record_session *session)
 {
     uint64_t end_ns = session->off_ns;
     const uint64_t cut_ns = atomic_load(&session->cut_ns);
-    if (session->targets_ended && session->exit_ns && !session->options.all_cpus) {
+    const struct sampler_counters counters = sampler_counters(session->sampler);
+    const bool has_exits = session->exit_ns && !counters.lost && !counters.lost_others;
+    if (session->targets_ended && has_exits && !session->options.all_cpus) {
         end_ns = session->exit_ns > session->sample_ns ? session->exit_ns : session->sample_ns;
         end_ns = end_ns < session->off_ns ? end_ns : session->off_ns;
     }
@@ -247,7 +249,7 @@ int record_conclude(struct record_session *session, struct sprof_error *error)
         result = put_counter(session, "not_sampled.cpu_ns", unsampled_ns);
     if (!result)
         result = put_counter(session, "recorder.waited_ns", session->waited_ns);
-    if (!result && !session->options.delay_ns)
+    if (!result && !session->options.delay_ns && !session->was_paused)
         result = put_crowd(session);
     const double chance_ppm = 1e6 * session->options.chance;
     if (!result && chance_ppm > 0) /* samples are divided by it: never 0 */

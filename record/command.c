@@ -26,7 +26,7 @@ static int begin_phase(struct record_session *session, uint64_t time_ns, const c
 
 int record_begin_paused(struct record_session *session)
 {
-    session->paused = session->options.paused;
+    session->paused = session->was_paused = session->options.paused;
     return session->paused ? begin_phase(session, session->start_ns, NULL) : 0;
 }
 
@@ -83,6 +83,7 @@ static int set_paused(struct record_session *session, bool paused, struct sprof_
     if (result)
         return result;
     session->paused = paused;
+    session->was_paused |= paused;
     return begin_phase(session, changed_ns, NULL) ? sprof_error_memory(error) : 0;
 }
 

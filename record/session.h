@@ -73,6 +73,7 @@ struct record_session {
     struct record_idle idle;
     uint64_t events_from_ns; /* since when those at hand are */
     bool paused, ended;      /* as commands have it */
+    bool was_paused;         /* a part of the run was not recorded */
     atomic_bool interrupted; /* by a signal handler, or another thread */
 };
 

@@ -31,7 +31,13 @@ bool report_quality_is_waiting(const struct report_dataset *dataset)
     return is_little(dataset, dataset->quality.target_cpu_ns + dataset->crowd.ready_ns);
 }
 
-/* Whether it used little because other programs had the CPUs. */
+/* Whether the machine's CPUs had work for nearly all of the time. */
+static bool was_crowded(const struct report_dataset *dataset)
+{
+    return report_number_share(dataset->crowd.busy_ns, dataset->crowd.machine_ns) > CROWDED_PERCENT;
+}
+
+/* Whether it used little because it had no CPU. */
 static bool was_ready(const struct report_dataset *dataset)
 {
     return is_little(dataset, dataset->quality.target_cpu_ns) &&
@@ -42,8 +48,7 @@ static bool was_ready(const struct report_dataset *dataset)
 bool report_quality_may_be_ready(const struct report_dataset *dataset)
 {
     return report_quality_is_waiting(dataset) && !report_run_is_of_machine(&dataset->run) &&
-           dataset->threads.count > 1 &&
-           report_number_share(dataset->crowd.busy_ns, dataset->crowd.machine_ns) > CROWDED_PERCENT;
+           dataset->threads.count > 1 && was_crowded(dataset);
 }
 
 bool report_quality_is_of_choice(const struct report_dataset *dataset)
@@ -61,16 +66,23 @@ const char *report_quality_cure_of_waits(const struct report_dataset *dataset)
     return source && strstr(source, MODEL_SOURCE_FILTERED) ? "--off-cpu" : "--clock wall";
 }
 
-/* The target had work, and others the CPUs: no option shows more of it. */
+/* The target had work, and no CPU: no option shows more of it. */
 static int note_ready(struct report_dataset *dataset, struct quality_parts *notes,
                       const char *share, uint64_t wall_ns)
 {
     char ready[NUMBER_BYTES];
     report_number_percent(ready, dataset->crowd.ready_ns, wall_ns, 0);
-    return report_quality_part(dataset, notes,
-                               "the machine was busy: the target was on a CPU for %s of the time, "
-                               "and ready without one for %s, as other programs had the CPUs",
-                               share, ready);
+    if (was_crowded(dataset))
+        return report_quality_part(
+            dataset, notes,
+            "the machine was busy: the target was on a CPU for %s of the time, "
+            "and ready without one for %s, as other programs had the CPUs",
+            share, ready);
+    return report_quality_part(
+        dataset, notes,
+        "the target was on a CPU for %s of the time, and ready without one for %s: a limit of its "
+        "cgroup or of taskset held it, or its threads shared too few CPUs",
+        share, ready);
 }
 
 int report_quality_note_waiting(struct report_dataset *dataset, struct quality_parts *notes)

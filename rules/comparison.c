@@ -20,6 +20,12 @@ enum comparison rules_comparison(const char *text, size_t *length)
     return NO_COMPARISON;
 }
 
+bool rules_comparison_ends(const char *word, size_t word_length, size_t length)
+{
+    const char next = word[length];
+    return length == word_length || (next >= '0' && next <= '9') || next == '-' || next == '"';
+}
+
 bool rules_number(const char *text, size_t length, long double *number)
 {
     char copy[64], *stop = NULL;

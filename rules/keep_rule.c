@@ -232,14 +232,6 @@ static size_t read_path(const char *text, struct rules_keep_late *late)
     return length ? before + length : 0;
 }
 
-/* Whether a word is a comparison of that length, alone or with a value behind it. "<x" may be an
- * expression, as in `call <lambda`. */
-static bool ends_before_value(const struct parser *parser, size_t length)
-{
-    const char next = parser->text[parser->at + length];
-    return length == parser->length || (next >= '0' && next <= '9') || next == '-' || next == '"';
-}
-
 /* Reads the name of a value as a word, and what comes next: a comparison, perhaps without blanks.
  */
 static enum comparison read_name(struct parser *parser)
@@ -251,7 +243,8 @@ static enum comparison read_name(struct parser *parser)
     next_word(parser);
     size_t length;
     const enum comparison how = rules_comparison(parser->text + parser->at, &length);
-    if (!how || (!is_joined && !ends_before_value(parser, length)))
+    if (!how ||
+        (!is_joined && !rules_comparison_ends(parser->text + parser->at, parser->length, length)))
         return NO_COMPARISON;
     parser->length = length;
     return how;

@@ -408,7 +408,8 @@ static SAVES_ALL __attribute__((noinline)) void keep_end(struct thread *thread,
         record->node = 0;
         return;
     }
-    atomic_fetch_add(&probe_inside.shared->keep.cut, unmarked && !fits);
+    if (unmarked && !fits)
+        atomic_fetch_add(&probe_inside.shared->keep.cut, 1);
     const struct probe_kept kept = {
         .begin = *begin_of(record),
         .end = now,

@@ -61,7 +61,7 @@ static void test_names(void)
 {
     static const char *const cases[][2] = {
         {"/usr/lib/libc.so.6", "libc.so.6"},
-        {"//anon", "[JIT code]"},
+        {"//anon", "//anon"},
         {"[anon:a/b]", "[anon:a/b]"},
         {"plain", "plain"},
         {"/", "/"},

@@ -105,15 +105,22 @@ static void test_busy_machine(void)
         "\n";
     static const char idle[] = COUNTED(STORE_MACHINE_CPU, 4000) COUNTED(STORE_MACHINE_BUSY, 1000);
     static const char busy[] = COUNTED(STORE_MACHINE_CPU, 4000) COUNTED(STORE_MACHINE_BUSY, 3800);
-    static const char ready[] = COUNTED(STORE_TARGET_READY, 1500);
+    static const char ready[] = COUNTED(STORE_TARGET_READY, 1500) COUNTED(STORE_MACHINE_CPU, 4000)
+        COUNTED(STORE_MACHINE_BUSY, 1000);
+    static const char crowded[] = COUNTED(STORE_TARGET_READY, 1500) COUNTED(STORE_MACHINE_CPU, 4000)
+        COUNTED(STORE_MACHINE_BUSY, 3800);
     static const char waits_first[] = "next: sprof record --clock wall -- prog --fast · ";
     assert_says(idle, "0 % of the time: `sprof record --clock wall` shows where it waited, or");
     assert_says(idle, waits_first);
     assert_says(busy, on_busy);
     assert_says(busy, "next: sprof report --tree a.db · sprof html a.db · "
                       "sprof record --clock wall -- prog --fast\n");
-    assert_says(ready, "sprof: the machine was busy: the target was on a CPU for 0 % of the time, "
-                       "and ready without one for 75 %, as other programs had the CPUs\n");
+    assert_says(crowded,
+                "sprof: the machine was busy: the target was on a CPU for 0 % of the time, "
+                "and ready without one for 75 %, as other programs had the CPUs\n");
+    assert_says(ready, "sprof: the target was on a CPU for 0 % of the time, and ready without one "
+                       "for 75 %: a limit of its cgroup or of taskset held it, or its threads "
+                       "shared too few CPUs\n");
     assert_says(ready, "next: sprof report --tree a.db · sprof html a.db\n");
     /* One thread's time is known: it has waited for all that it did not run. */
     char one_thread[512];

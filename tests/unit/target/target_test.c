@@ -67,8 +67,12 @@ static void test_ready_time(void)
     CPU_SET(cpu < 0 ? 0 : (size_t)cpu, &one);
     CU_ASSERT_EQUAL(sched_setaffinity(0, sizeof one, &one), 0);
     const pid_t twin = fork();
-    while (!twin)
-        ;
+    if (!twin) {
+        volatile bool works = true;
+        prctl(PR_SET_PDEATHSIG, SIGKILL);
+        while (works)
+            ;
+    }
     char *const command[] = {"sh", "-c", "i=0; while [ $i -lt 200000 ]; do i=$((i + 1)); done",
                              NULL};
     const struct target_options options = {.command = command};
