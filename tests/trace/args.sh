@@ -364,10 +364,10 @@ conditions() {
     traced both --keep 'b = 4000000000' --args=yes -- ./values
     [ "$("$SPROF" sql both.db --format csv 'SELECT fired FROM keep_rule' | tail -n 1 | tr -d '\r')" = 1 ] || fail "a rule beside --args"
     "$SPROF" trace --keep 'nonsense = 3' -o none.db -- ./values >out 2>err
-    grep -q "nonsense = 3': by debug information no function has" err || fail "a value that no function has"
+    grep -q "nonsense = 3' keeps no call: by debug information no function has" err || fail "a value that no function has"
     strip -g values -o bare
     "$SPROF" trace --keep 'returns < 0' --keep 'arg1 = 3' -o none.db --overwrite -- ./bare >out 2>err
-    [ "$(grep -c "'returns < 0': no function has debug information, so there are only arg1 to arg6" err)" = 1 ] || fail "why there are no results: $(cat err)"
+    [ "$(grep -c "'returns < 0' keeps no call: no function has debug information, and rules without it can test only arg1 to arg6" err)" = 1 ] || fail "why there are no results: $(cat err)"
     grep -q "arg1 = 3'" err && fail "words need no debug information: $(cat err)"
     # What was meant is named, too, also where other processes have ended since, or go on.
     mistyped() {

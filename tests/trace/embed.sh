@@ -893,7 +893,7 @@ refused)
     out="-o refused.out"
     refused 2 'another: .*--embed -o' "$SPROF" probes program --embed
     refused 2 '\-o names what --embed writes' "$SPROF" probes program $out
-    refused 2 'embed takes' "$SPROF" probes program --embed --all $out
+    refused 2 'embed goes with' "$SPROF" probes program --embed --all $out
     refused 2 'give one of them' "$SPROF" probes program --embed --from a.db --function a $out
     refused 2 'choose what --embed embeds' "$SPROF" probes program --from a.db
     refused 1 'a.db' "$SPROF" probes program --embed --from a.db $out

@@ -90,6 +90,7 @@ static void test_values(void)
     rules_keep_release(&rule);
     CU_ASSERT_EQUAL(rules_keep_parse(&rule, "call <lambda and throws <x", NULL), 0);
     CU_ASSERT_EQUAL(rule.test_count, 0);
+    rules_keep_release(&rule);
     static const char *const wrong[] = {
         "n=>4",           "n=",
         "returns",        "returns <",
