@@ -131,7 +131,8 @@ struct record_machine_time record_machine_time(void)
     return time;
 }
 
-/* What tells a target that waits from one that is ready while others have the CPUs. */
+/* Counters by which a target that waits differs from one that is ready while others have the CPUs.
+ */
 static int put_crowd(struct record_session *session)
 {
     const struct record_machine_time *start = &session->machine_start, *end = &session->machine_end;

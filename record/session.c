@@ -318,7 +318,7 @@ static int apply_sample(struct record_session *session, const struct model_recor
     return recording_sample(session->recording, record, event->row.id);
 }
 
-/* What tells when the targets ended: a recorder that gets no CPU learns of it later. */
+/* By which the end of the targets is known: a recorder that gets no CPU learns of it later. */
 static void note_time(struct record_session *session, const struct model_record *record)
 {
     const pid_t command = record_command_pid(session);

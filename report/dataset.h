@@ -52,7 +52,7 @@ struct report_module {
     const char *build_id;    /* lower-case hexadecimal; NULL none */
 };
 
-/* What tells a target that waits from one that is ready while other programs have the CPUs: how
+/* By which a target that waits differs from one that is ready while others have the CPUs: how
  * long it was ready without a CPU, at least; the time of all CPUs of the machine meanwhile, and of
  * it what they had work. 0: not known. */
 struct report_crowd {

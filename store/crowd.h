@@ -1,5 +1,5 @@
-/* Counters of a run that tell a target that waits from one that is ready while other programs have
- * the CPUs. A run has none of them where a part of it was not recorded. */
+/* Counters of a run by which a target that waits differs from one that is ready while other
+ * programs have the CPUs. A run has none of them where a part of it was not recorded. */
 #ifndef SPROF_STORE_CROWD_H
 #define SPROF_STORE_CROWD_H
 

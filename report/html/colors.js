@@ -47,7 +47,7 @@ class Palette {
         return state === 'ready' ? (this.dark ? 'hsl(46 60% 34%)' : 'hsl(46 82% 66%)') : this.dark ? 'hsl(218 11% 33%)' : 'hsl(218 13% 76%)';
     }
 
-    // Of [[state, share]]. Small shares show, too: where all wait most of the time, what they do else tells them apart.
+    // Of [[state, share]]. Small shares show, too: where all wait most of the time, what they do else is how they differ.
     mixed(shares) {
         const parts = shares.map(([state, share]) => [rgbOf(state === 'run' ? this.kind('app', 0.4) : this.state(state)), Math.sqrt(Math.max(0, share))]);
         const sum = parts.reduce((total, [, part]) => total + part, 0) || 1;

@@ -197,7 +197,7 @@ static void test_nul_bytes(void)
                     PATHS, "a|1|1 d|3|3");
 }
 
-/* What can be told from the first bytes is refused in one sentence, and no line of it is read. */
+/* What its first bytes show is refused in one sentence, and no line of it is read. */
 static void test_other_files(void)
 {
     static const char database[] = "SQLite format 3\0\20\0\1\1\0\n\0\n\0";
